@@ -21,7 +21,7 @@ class GnnVpaError(Exception):
 class UsageError(GnnVpaError, ValueError):
     """The library was called in a way it cannot serve: an unknown name, a wrong shape.
 
-    It is a `ValueError` too, which is what most Python code expects of a wrong argument.
+    It is a ``ValueError`` too, which is what most Python code expects of a wrong argument.
 
     Example:
         >>> issubclass(UsageError, GnnVpaError), issubclass(UsageError, ValueError)

@@ -1,0 +1,54 @@
+"""The root command: what is common to all commands, and the list of them."""
+
+from typing import Annotated
+
+import typer
+
+import gnn_vpa
+
+from ._errors import ExplainingGroup
+from .info import info
+from .variance import variance
+
+app = typer.Typer(
+    name="gnn-vpa",
+    cls=ExplainingGroup,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: [bold]gnn-vpa variance --out runs/variance[/bold]",
+)
+app.command()(info)
+app.command()(variance)
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code.
+
+    0: done. 1: something went wrong, and the message says what. 2: wrong use. 130: interrupted.
+
+    Example:
+        >>> import sys
+        >>> sys.argv = ["gnn-vpa", "--version"]
+        >>> main()
+        Traceback (most recent call last):
+        SystemExit: 0
+    """
+    app(prog_name="gnn-vpa")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gnn-vpa {gnn_vpa.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Variance-preserving aggregation for graph neural networks."""

@@ -1,0 +1,48 @@
+"""Tables and progress for people in a terminal, plain lines for everything else."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+
+def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table: drawn in a terminal, tab-separated lines into a file or a pipe.
+
+    Example:
+        >>> print_table("Variance", ["N", "vpa"], [["1", "1.00"]])  # doctest: +NORMALIZE_WHITESPACE
+        N   vpa
+        1   1.00
+    """
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        for line in (header, *rows):
+            typer.echo("\t".join(line))
+        return
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for place, name in enumerate(header):
+        table.add_column(name, justify="left" if place == 0 else "right")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+@contextmanager
+def progress(message: str) -> Iterator[None]:
+    """Show a moving message in a terminal, one plain line elsewhere, while something runs.
+
+    Both go to standard error, so that standard output holds results alone.
+
+    Example:
+        >>> with progress("Measuring"):
+        ...     answer = 42
+    """
+    console = Console(stderr=True, highlight=False)
+    if console.is_terminal:
+        with console.status(f"{message} …"):
+            yield
+    else:
+        typer.echo(f"{message} …", err=True)
+        yield

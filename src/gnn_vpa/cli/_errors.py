@@ -1,0 +1,43 @@
+"""From an exception to a message and an exit code, in one place for all commands."""
+
+import errno
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from ..errors import GnnVpaError, UsageError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class ExplainingGroup(TyperGroup):
+    """A group of commands whose foreseeable errors end in a message, not in a traceback.
+
+    Example:
+        >>> typer.Typer(cls=ExplainingGroup).info.cls.__name__
+        'ExplainingGroup'
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that ``ctx`` asks for."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            _stop(f"Error: {error}", exit_code=2)
+        except GnnVpaError as error:
+            _stop(f"Error: {error}", exit_code=1)
+        except KeyboardInterrupt:
+            _stop("Interrupted.", exit_code=130)
+        except OSError as error:
+            if error.errno in _FULL:
+                where = f" ({error.filename})" if error.filename else ""
+                _stop(f"Error: the disk is full{where}: free some space, then run it again", 1)
+            if error.filename is not None:
+                _stop(f"Error: cannot use {error.filename}: {error.strerror}", 1)
+            raise
+
+
+def _stop(message: str, exit_code: int) -> None:
+    typer.secho(message, fg="red", err=True)
+    raise typer.Exit(exit_code)

@@ -1,0 +1,55 @@
+"""``gnn-vpa info``: what is installed, and what will be used."""
+
+import os
+import platform
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import gnn_vpa
+
+from ._console import print_table
+
+_LIBRARIES = ("torch", "torch_geometric", "triton", "numpy", "scipy", "scikit-learn", "pandas")
+_EXTRAS = {"grakel": "baselines", "ray": "ray", "tensorboard": "tracking"}
+
+
+def info() -> None:
+    """Show versions, devices, the backend in use on each, and where the data are.
+
+    Example:
+
+      gnn-vpa info
+    """
+    rows = [("gnn-vpa", gnn_vpa.__version__), *_versions(), *_devices(), ("data", _data())]
+    print_table("gnn-vpa", ["what", "found"], rows)
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    yield "python", f"{platform.python_version()} on {platform.platform(terse=True)}"
+    for name in (*_LIBRARIES, *_EXTRAS):
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            remedy = f": pip install 'gnn-vpa[{_EXTRAS[name]}]'" if name in _EXTRAS else ""
+            yield name, f"not installed{remedy}"
+
+
+def _devices() -> Iterator[tuple[str, str]]:
+    import torch
+
+    from gnn_vpa.ops import backend
+
+    yield "cpu", f"{torch.get_num_threads()} threads, backend {backend('cpu')}"
+    for number in range(torch.cuda.device_count()):
+        device = torch.cuda.get_device_properties(number)
+        memory = device.total_memory / 2**30
+        yield f"cuda:{number}", f"{device.name}, {memory:.0f} GiB, backend {backend('cuda')}"
+
+
+def _data() -> str:
+    folder = os.environ.get("GNN_VPA_DATA")
+    if folder is None:
+        return "GNN_VPA_DATA is not set"
+    archives = sorted(archive.stem for archive in Path(folder).glob("*.zip"))
+    return f"{', '.join(archives) or 'no archive'} in {folder}"

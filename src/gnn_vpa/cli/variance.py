@@ -1,0 +1,108 @@
+"""``gnn-vpa variance``: the method at work."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from ..errors import UsageError
+from ._console import print_table, progress
+
+if TYPE_CHECKING:
+    from gnn_vpa.signal import VariancePoint
+
+_AGGRS: Final = ("sum", "mean", "max", "vpa")
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def variance(
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Draw it: a file (.png, .svg, .pdf), or a folder for variance.png and .svg.",
+        ),
+    ] = None,
+    max_neighbours: Annotated[
+        int, typer.Option(min=1, help="The largest number of neighbours.")
+    ] = 10_000,
+    trials: Annotated[
+        int, typer.Option(min=2, help="Independent results behind each number.")
+    ] = 4096,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the random messages.")] = 0,
+) -> None:
+    """Show what each aggregation does to the variance of N independent messages.
+
+    Measured with the operators that the layers run, beside what theory predicts.
+
+    Examples:
+
+      gnn-vpa variance
+
+      gnn-vpa variance --out runs/variance --max-neighbours 1000
+
+      gnn-vpa variance --out variance.svg --trials 20000 --seed 7
+    """
+    pictures = _pictures(out)
+    with progress(f"Measuring up to {max_neighbours:,} neighbours, {trials:,} trials each"):
+        from gnn_vpa.signal import variance_by_neighbours
+
+        points = variance_by_neighbours(_AGGRS, _counts(max_neighbours), trials, seed)
+    _print(points)
+    for picture in pictures:
+        _draw(points, picture)
+        typer.echo(f"Wrote {picture}")
+
+
+def _counts(largest: int) -> list[int]:
+    """List 1, 3, 10, 30, ... and the largest number itself."""
+    powers = range(int(math.log10(largest)) + 1)
+    counts = [step * 10**power for power in powers for step in (1, 3)]
+    return [n for n in counts if n < largest] + [largest]
+
+
+def _pictures(out: Path | None) -> list[Path]:
+    if out is None:
+        return []
+    if out.suffix in _PICTURES:
+        return [out]
+    if out.suffix and not out.is_dir():
+        raise UsageError(
+            f"--out {out} is neither a folder nor a picture that can be drawn: "
+            f"name a folder, or a file that ends in {', '.join(_PICTURES)}"
+        )
+    return [out / "variance.png", out / "variance.svg"]
+
+
+def _draw(points: list["VariancePoint"], picture: Path) -> None:
+    from gnn_vpa.signal import plot_variance
+
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    plot_variance(points).savefig(picture, dpi=150)
+
+
+def _print(points: list["VariancePoint"]) -> None:
+    columns = {aggr: [point for point in points if point.aggr == aggr] for aggr in _AGGRS}
+    print_table(
+        "Variance after aggregating N messages of variance 1, measured beside predicted",
+        ["N", *(f"{aggr} {kind}" for aggr in _AGGRS for kind in ("measured", "predicted"))],
+        [
+            [f"{row[0].n:,}", *(text for point in row for text in _cells(point))]
+            for row in zip(*columns.values(), strict=True)
+        ],
+    )
+    at_last = ", ".join(
+        f"{_number(line[-1].measured.variance)} ({aggr})" for aggr, line in columns.items()
+    )
+    typer.echo(f"With {points[-1].n:,} neighbours, a variance of 1 becomes {at_last}.")
+
+
+def _cells(point: "VariancePoint") -> tuple[str, str]:
+    return _number(point.measured.variance), _number(point.predicted)
+
+
+def _number(value: float) -> str:
+    """Write three significant digits without an exponent: 10,014 and 0.0000998."""
+    magnitude = math.floor(math.log10(float(f"{value:.3g}")))
+    return f"{value:,.{max(0, 2 - magnitude)}f}"
