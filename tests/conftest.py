@@ -16,6 +16,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
+def root() -> Path:
+    """The root of the repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
 def tu_dir() -> Path:
     """The folder of the TU archives, from GNN_VPA_DATA or beside the repository."""
     folder = Path(os.environ.get("GNN_VPA_DATA", ROOT.parent / "shared" / "tu"))

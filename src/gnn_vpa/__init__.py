@@ -1,8 +1,45 @@
-"""Variance-preserving aggregation for graph neural networks."""
+"""Variance-preserving aggregation for graph neural networks.
+
+The public names live in rooms of their own and are imported on first use, so that importing the
+package, and asking the command line for help, is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from .errors import GnnVpaError as GnnVpaError
 from .errors import UsageError as UsageError
 
+if TYPE_CHECKING:
+    from .ops import Graph as Graph
+    from .ops import aggregate as aggregate
+    from .ops import attend as attend
+    from .ops import backend as backend
+
 __version__ = "0.1.0"
 
-__all__ = ["GnnVpaError", "UsageError"]
+_ROOMS = {
+    "ops": ("Graph", "aggregate", "attend", "backend"),
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    "GnnVpaError",
+    "Graph",
+    "UsageError",
+    "aggregate",
+    "attend",
+    "backend",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value  # the next look-up does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
