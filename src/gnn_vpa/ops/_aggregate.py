@@ -1,0 +1,142 @@
+"""The one formula: ``out_i = s_i * sum_j w_ij * x_j`` (and the maximum)."""
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from ..errors import UsageError
+from ._cache import as_graph
+from ._check import check_features, check_graph, checked_multiplicity, checked_weight
+from ._dtypes import accumulator
+from ._edges import from_sources, incidence, sum_over_edges
+from ._graph import Graph
+from ._operators import segmax, spmm
+
+Aggregation = Literal["sum", "mean", "max", "vpa"]
+
+
+def aggregate(
+    x: Tensor,
+    graph: Graph | Tensor,
+    aggr: Aggregation = "vpa",
+    weight: Tensor | None = None,
+    multiplicity: Tensor | None = None,
+    *,
+    normalizer_grad: bool = True,
+) -> Tensor:
+    r"""Aggregate the features of each target's in-neighbours.
+
+    With weights ``w`` (1 by default) and multiplicities ``m`` (1 by default; an edge of
+    multiplicity 3 counts as three neighbours, one of 0 as none), ``N_i = sum_j m_ij``:
+
+    ========  ==========================================================
+    ``sum``   ``sum_j m_ij w_ij x_j``
+    ``mean``  ``sum_j m_ij w_ij x_j / N_i``
+    ``vpa``   ``sum_j m_ij w_ij x_j / sqrt(sum_j m_ij w_ij^2)``
+    ``max``   ``max_j w_ij x_j`` over the edges with ``m_ij > 0``
+    ========  ==========================================================
+
+    Without weights vpa divides by ``sqrt(N_i)``: independent neighbours of variance 1 give a
+    result of variance 1. A target without neighbours gets 0. The linear aggregations never make
+    an edges x features tensor; half types are summed in float32.
+
+    Args:
+        x: Features of the sources, ``[num_sources, ...]``, of a floating-point type.
+        graph: A ``Graph``, or anything that one is made from; a tensor's ``Graph`` is remembered.
+        aggr: ``"sum"``, ``"mean"``, ``"max"`` or ``"vpa"``.
+        weight: ``[num_edges]``, or ``[num_edges, heads]`` for ``x`` of shape
+            ``[num_sources, heads, ...]``, in the order in which the edges were given. By default
+            the values of a sparse ``graph``, else 1.
+        multiplicity: ``[num_edges]``, not negative; it takes no gradient.
+        normalizer_grad: Whether the gradient to ``weight`` flows through vpa's square root too.
+
+    Returns:
+        ``[num_targets, ...]``.
+
+    Example:
+        >>> edge_index = torch.tensor([[1, 2, 3, 0], [0, 0, 0, 1]])
+        >>> aggregate(torch.tensor([[1.0], [2.0], [3.0], [7.0]]), edge_index, "mean").squeeze(1)
+        tensor([4., 1., 0., 0.])
+        >>> aggregate(torch.ones(4, 1), edge_index, "vpa").squeeze(1)
+        tensor([1.7321, 1.0000, 0.0000, 0.0000])
+    """
+    if aggr not in get_args(Aggregation):
+        raise UsageError(f"aggr: {aggr!r} is unknown, expected one of {get_args(Aggregation)}.")
+    check_features(x)
+    graph = as_graph(graph, x.shape[0])
+    check_graph(x, graph)
+    weight = graph.weight if weight is None else weight
+    if weight is not None:
+        weight = checked_weight(weight, graph, x)
+    if multiplicity is not None:
+        multiplicity = checked_multiplicity(multiplicity, graph, x)
+    if aggr == "max":
+        return _maximum(x, graph, weight, multiplicity)
+
+    factor = _factor(x, graph, aggr, weight, multiplicity)
+    total = _product(weight, multiplicity)
+    if factor is None:
+        return weighted_sum(x, graph, total)
+    out = weighted_sum(x, graph, total, factor.detach())
+    if aggr == "vpa" and weight is not None and normalizer_grad and torch.is_grad_enabled():
+        # The kernel has scaled the sum already (a half type could not hold it unscaled), so the
+        # normaliser's gradient comes from a factor that is 1.
+        one = factor / torch.where(factor > 0, factor, 1).detach()
+        out = (out * one.view(*one.shape, *[1] * (out.dim() - one.dim()))).to(out.dtype)
+    return out
+
+
+def weighted_sum(
+    x: Tensor, graph: Graph, weight: Tensor | None = None, factor: Tensor | None = None
+) -> Tensor:
+    """Return ``factor_i * sum_j weight_ij x_j``; ``factor`` is a constant ``[num_targets, H or 1]``."""
+    by_head = weight is not None and weight.dim() == 2
+    flat = _flat(x, 2) if by_head else _flat(x, 1).unsqueeze(1)  # [S, H, F]
+    weight = weight.unsqueeze(1) if weight is not None and not by_head else weight
+    both = torch.is_grad_enabled() and (x.requires_grad or _needs_grad(weight))
+    out = spmm(flat, weight, factor, None, *graph.operands(both))
+    return out.view(graph.num_targets, *x.shape[1:])
+
+
+def _factor(
+    x: Tensor, graph: Graph, aggr: str, weight: Tensor | None, multiplicity: Tensor | None
+) -> Tensor | None:
+    """Return ``s_i`` of the formula, ``[num_targets, H or 1]``, or None where it is 1."""
+    if aggr == "sum":
+        return None
+    if multiplicity is None and (weight is None or aggr == "mean"):
+        return graph.scale(aggr, accumulator(x.dtype))
+    squares = None if weight is None or aggr == "mean" else weight.to(accumulator(x.dtype)) ** 2
+    mass = _product(squares, multiplicity)
+    assert mass is not None
+    total = sum_over_edges(mass.view(graph.num_edges, -1), graph)
+    safe = torch.where(total > 0, total, 1)
+    return torch.where(total > 0, safe.reciprocal() if aggr == "mean" else safe.rsqrt(), 0)
+
+
+def _maximum(x: Tensor, graph: Graph, weight: Tensor | None, multiplicity: Tensor | None) -> Tensor:
+    if weight is None:
+        both = torch.is_grad_enabled() and x.requires_grad
+        out = segmax(_flat(x, 1), multiplicity, *graph.operands(both))
+    else:
+        # Not linear: the weighted messages have to be made.
+        messages = from_sources(_flat(x, 1), graph).view(graph.num_edges, *x.shape[1:])
+        messages = messages * weight.view(*weight.shape, *[1] * (x.dim() - weight.dim()))
+        out = segmax(_flat(messages.to(x.dtype), 1), multiplicity, *incidence(graph))
+    return out.view(graph.num_targets, *x.shape[1:])
+
+
+def _product(weight: Tensor | None, multiplicity: Tensor | None) -> Tensor | None:
+    if weight is None or multiplicity is None:
+        return multiplicity if weight is None else weight
+    return weight * (multiplicity if weight.dim() == 1 else multiplicity.unsqueeze(1))
+
+
+def _flat(x: Tensor, axis: int) -> Tensor:
+    """Merge all axes from ``axis`` on into one; make one where there is none."""
+    return x.unsqueeze(axis) if x.dim() == axis else x.flatten(axis)
+
+
+def _needs_grad(t: Tensor | None) -> bool:
+    return t is not None and t.requires_grad

@@ -1,0 +1,74 @@
+"""Softmax attention over in-neighbours, plain and variance-preserving."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ..errors import UsageError
+from ._aggregate import aggregate
+from ._cache import as_graph
+from ._check import check_features, check_graph, checked_multiplicity, checked_weight
+from ._dtypes import accumulable
+from ._edges import from_targets, incidence, sum_over_edges
+from ._graph import Graph
+from ._operators import segmax
+
+
+def attend(
+    x: Tensor,
+    graph: Graph | Tensor,
+    logits: Tensor,
+    aggr: Literal["sum", "vpa"] = "vpa",
+    multiplicity: Tensor | None = None,
+    *,
+    normalizer_grad: bool = False,
+) -> Tensor:
+    r"""Aggregate in-neighbours by attention.
+
+    With ``c_ij = softmax_j(logits_ij)`` over the in-neighbours of ``i``, ``"sum"`` is
+    ``sum_j c_ij x_j``, and ``"vpa"`` divides it by ``sqrt(sum_j c_ij^2)``, which keeps the variance
+    of independent neighbours whatever the weights. A target without neighbours gets 0.
+
+    Args:
+        x: Features of the sources, ``[num_sources, ...]``; ``[num_sources, heads, ...]`` for
+            logits with heads.
+        graph: A ``Graph``, or anything that one is made from.
+        logits: ``[num_edges]`` or ``[num_edges, heads]``.
+        aggr: ``"vpa"`` (variance-preserving) or ``"sum"`` (plain).
+        multiplicity: ``[num_edges]``: an edge of multiplicity 3 stands for three.
+        normalizer_grad: Whether gradients flow through the normaliser; not in the paper.
+
+    Returns:
+        ``[num_targets, ...]``.
+
+    Example:
+        >>> edge_index = torch.tensor([[0, 1, 2], [0, 0, 0]])
+        >>> attend(torch.ones(3, 1), edge_index, torch.zeros(3), "sum")[0]
+        tensor([1.])
+        >>> attend(torch.ones(3, 1), edge_index, torch.zeros(3), "vpa")[0]
+        tensor([1.7321])
+    """
+    if aggr not in ("sum", "vpa"):
+        raise UsageError(f"aggr: {aggr!r} is unknown for attention, expected 'sum' or 'vpa'.")
+    check_features(x)
+    graph = as_graph(graph, x.shape[0])
+    check_graph(x, graph)
+    weight = softmax(logits, graph, multiplicity, x)
+    return aggregate(x, graph, aggr, weight, multiplicity, normalizer_grad=normalizer_grad)
+
+
+def softmax(logits: Tensor, graph: Graph, multiplicity: Tensor | None, x: Tensor) -> Tensor:
+    """Return the share of each edge in the attention of its target, shaped as ``logits``."""
+    logits = checked_weight(logits, graph, x, "logits")
+    scores = accumulable(logits).view(graph.num_edges, -1)
+    if multiplicity is not None:
+        multiplicity = checked_multiplicity(multiplicity, graph, x)
+    top = segmax(scores.detach(), multiplicity, *incidence(graph))
+    mass = torch.exp(scores - from_targets(top, graph))
+    if multiplicity is not None:
+        mass = mass.masked_fill((multiplicity <= 0).unsqueeze(1), 0)  # may exceed the top
+        total = sum_over_edges(mass * multiplicity.unsqueeze(1), graph)
+    else:
+        total = sum_over_edges(mass, graph)
+    return (mass / from_targets(total, graph).clamp(min=1e-30)).view_as(logits).to(logits.dtype)

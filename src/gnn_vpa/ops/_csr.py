@@ -1,0 +1,90 @@
+"""Compressed rows: the one form in which kernels see a graph."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..errors import UsageError
+
+_INT32_MAX = 2**31 - 1
+
+
+class CSR(NamedTuple):
+    """Edges grouped by row: row ``i`` owns the positions ``rowptr[i]:rowptr[i + 1]``."""
+
+    rowptr: Tensor  # [num_rows + 1], int32 where it fits, else int64
+    col: Tensor  # [num_edges], same type
+    edge: Tensor | None  # [num_edges], a position's edge as the user numbered it; None: the same
+
+
+@torch.library.custom_op("gnn_vpa::group", mutates_args=())
+def group(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Group edges ``(row, col)`` by row, stably: ``rowptr``, ``col``, and each position's edge.
+
+    An operator of its own, because it looks at values (is every index in range?), which
+    ``torch.compile`` cannot trace.
+    """
+    _check_range("target", row, num_rows)
+    _check_range("source", col, num_cols)
+    dtype = index_dtype(row.numel(), num_rows, num_cols)
+    ordered, edge = torch.sort(row.to(dtype), stable=True)
+    rowptr = torch._convert_indices_from_coo_to_csr(
+        ordered, num_rows, out_int32=dtype == torch.int32
+    )
+    return rowptr, col.to(dtype)[edge], edge.to(dtype)
+
+
+@group.register_fake
+def _(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> tuple[Tensor, Tensor, Tensor]:
+    dtype = index_dtype(row.numel(), num_rows, num_cols)
+    rowptr = row.new_empty(num_rows + 1, dtype=dtype)
+    return rowptr, row.new_empty(row.shape, dtype=dtype), row.new_empty(row.shape, dtype=dtype)
+
+
+def index_dtype(*sizes: int) -> torch.dtype:
+    """Return the narrowest integer type for these sizes: indices are read as often as features."""
+    return torch.int64 if any(size > _INT32_MAX for size in sizes) else torch.int32
+
+
+def _check_range(name: str, index: Tensor, size: int) -> None:
+    """Raise unless every index lies in ``[0, size)``: kernels read where the index points."""
+    if index.numel() == 0:
+        return
+    low, high = (int(bound) for bound in torch.aminmax(index))
+    if low < 0 or high >= size:
+        raise UsageError(
+            f"edge_index: {name} index {low if low < 0 else high} is out of range: expected "
+            f"0 to {size - 1} for {size} nodes. Pass the right num_nodes, or mend the edges."
+        )
+
+
+def rows(rowptr: Tensor, num_edges: int) -> Tensor:
+    """Return the row of every position, ``[num_edges]``: the inverse of ``rowptr``."""
+    ids = torch.arange(rowptr.numel() - 1, dtype=rowptr.dtype, device=rowptr.device)
+    return torch.repeat_interleave(ids, rowptr.diff(), output_size=num_edges)
+
+
+def transpose(csr: CSR, num_cols: int) -> CSR:
+    """Group the same edges by column; edges keep the user's numbers."""
+    rowptr, col, position = group(
+        csr.col, rows(csr.rowptr, csr.col.numel()), num_cols, csr.rowptr.numel() - 1
+    )
+    return CSR(rowptr, col, position if csr.edge is None else csr.edge[position])
+
+
+def grouped(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
+    """Group edges by row, without sorting where they are in order already."""
+    if torch.compiler.is_compiling() or not bool((row[1:] >= row[:-1]).all()):
+        return CSR(*group(row, col, num_rows, num_cols))
+    _check_range("target", row, num_rows)
+    _check_range("source", col, num_cols)
+    dtype = index_dtype(row.numel(), num_rows, num_cols)
+    rowptr = torch._convert_indices_from_coo_to_csr(row, num_rows, out_int32=dtype == torch.int32)
+    # A copy, never a view: the cache of graphs must not keep the user's tensor alive.
+    return CSR(rowptr, col.to(dtype, copy=True), None)
+
+
+def moved(csr: CSR, device: torch.device | str) -> CSR:
+    """Return the same rows on another device."""
+    return CSR(*(None if t is None else t.to(device) for t in csr))  # type: ignore[arg-type]

@@ -1,0 +1,137 @@
+"""Who sends to whom: a graph, grouped once, used by every layer and in both directions."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor
+
+from ..errors import UsageError
+from ._csr import CSR, grouped, moved, rows, transpose
+from ._formats import Sizes, endpoints
+
+
+def _trainable() -> AbstractContextManager[None]:
+    """Leave inference mode: tensors made in it could not take part in a later training step."""
+    return nullcontext() if torch.compiler.is_compiling() else torch.inference_mode(False)
+
+
+class Graph:
+    """Edges from sources to targets, grouped by target and, on first need, by source.
+
+    Parallel edges and self-loops are kept, and each counts as a neighbour.
+
+    Args:
+        edge_index: ``[2, num_edges]``, sources above targets: a tensor, PyG's ``EdgeIndex``, or a
+            torch sparse CSR, COO or CSC tensor. A sparse tensor is read as PyG's layers read
+            ``adj_t``: row ``i`` holds the sources of target ``i``, and its values are weights.
+        num_nodes: Number of nodes, or ``(num_sources, num_targets)`` of a bipartite graph. By
+            default the largest index plus one, or what a sparse tensor or ``EdgeIndex`` says.
+
+    Example:
+        >>> graph = Graph(torch.tensor([[0, 1, 2, 2], [1, 0, 0, 0]]), num_nodes=3)
+        >>> graph
+        Graph(num_sources=3, num_targets=3, num_edges=4)
+        >>> graph.degree
+        tensor([3, 1, 0], dtype=torch.int32)
+    """
+
+    num_sources: int
+    num_targets: int
+    by_target: CSR
+    weight: Tensor | None  # [num_edges]: the values of a sparse tensor
+
+    def __init__(self, edge_index: Tensor, num_nodes: Sizes | None = None) -> None:
+        source, target, sizes, self.weight = endpoints(edge_index, num_nodes)
+        self.num_sources, self.num_targets = sizes
+        with _trainable():
+            self.by_target = grouped(target, source, self.num_targets, self.num_sources)
+        self._by_source: CSR | None = None
+        self._scales: dict[tuple[str, torch.dtype], Tensor] = {}
+
+    @classmethod
+    def readout(cls, batch: Tensor, num_graphs: int | None = None) -> Graph:
+        """Make the graph of a readout: nodes are sources, the graphs they belong to are targets.
+
+        Args:
+            batch: ``[num_nodes]``, the graph of each node, as PyG's loaders give it.
+            num_graphs: Number of graphs; by default the largest entry plus one.
+
+        Example:
+            >>> Graph.readout(torch.tensor([0, 0, 1]), num_graphs=2)
+            Graph(num_sources=3, num_targets=2, num_edges=3)
+        """
+        if batch.dim() != 1:
+            raise UsageError(f"batch: expected shape [num_nodes], got {list(batch.shape)}.")
+        num_nodes = batch.shape[0]
+        if num_graphs is None:
+            num_graphs = int(batch.max()) + 1 if num_nodes > 0 else 0
+        nodes = torch.arange(num_nodes, dtype=batch.dtype, device=batch.device)
+        return cls(torch.stack([nodes, batch]), (num_nodes, num_graphs))
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges, parallel ones and self-loops counted."""
+        return self.by_target.col.shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the graph lives."""
+        return self.by_target.col.device
+
+    @property
+    def degree(self) -> Tensor:
+        """Number of in-neighbours of each target, ``[num_targets]``."""
+        return self.by_target.rowptr.diff()
+
+    @property
+    def by_source(self) -> CSR:
+        """The edges grouped by source; made on first need."""
+        if self._by_source is None:
+            with _trainable():
+                self._by_source = transpose(self.by_target, self.num_sources)
+        return self._by_source
+
+    @property
+    def edge_targets(self) -> Tensor:
+        """Target of each edge, ``[num_edges]``, in the order in which the edges were given."""
+        target = rows(self.by_target.rowptr, self.num_edges)
+        edge = self.by_target.edge
+        return target if edge is None else torch.empty_like(target).scatter_(0, edge.long(), target)
+
+    def operands(self, both: bool) -> tuple[Tensor | None, ...]:
+        """Return the graph as the operators take it; with ``both``, grouped by source as well."""
+        known = both or self._by_source is not None
+        return (*self.by_target, *(self.by_source if known else (None, None, None)))
+
+    def scale(self, aggr: str, dtype: torch.dtype) -> Tensor:
+        """Return ``1/N`` (mean) or ``1/sqrt(N)`` (vpa) for each target, ``[num_targets, 1]``."""
+        if (aggr, dtype) not in self._scales:
+            with _trainable():
+                count = self.degree.to(dtype).clamp(min=1).unsqueeze(1)
+                self._scales[aggr, dtype] = count.reciprocal() if aggr == "mean" else count.rsqrt()
+        return self._scales[aggr, dtype]
+
+    def to(self, device: torch.device | str) -> Graph:
+        """Return the graph on another device (itself, if it is there already).
+
+        Example:
+            >>> Graph(torch.tensor([[0], [1]]), num_nodes=2).to("cpu").device
+            device(type='cpu')
+        """
+        if torch.empty(0, device=device).device == self.device:
+            return self
+        other = object.__new__(Graph)
+        other.num_sources, other.num_targets = self.num_sources, self.num_targets
+        other.by_target = moved(self.by_target, device)
+        other.weight = None if self.weight is None else self.weight.to(device)
+        other._by_source = None if self._by_source is None else moved(self._by_source, device)
+        other._scales = {}
+        return other
+
+    def __repr__(self) -> str:
+        return (
+            f"Graph(num_sources={self.num_sources}, num_targets={self.num_targets}, "
+            f"num_edges={self.num_edges})"
+        )

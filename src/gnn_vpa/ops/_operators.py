@@ -1,0 +1,245 @@
+r"""The registered operators, closed under differentiation.
+
+With rows ``i`` (targets), columns ``j`` (sources), edges ``e = (i, j)`` and heads ``h``:
+
+==============  ===================================================================
+``spmm``        ``out[i,h,:] = a[i,h] * sum_{e=(i,j)} w[e,h] * b[j,h] * x[j,h,:]``
+``sddmm``       ``out[e,h]   = a[i,h] * b[j,h] * <g[i,h,:], x[j,h,:]>``
+``segmax``      ``out[i,:]   = max_{e=(i,j), m[e]>0} x[j,:]``, and 0 where there is none
+==============  ===================================================================
+
+The derivative of ``spmm`` by ``x`` is ``spmm`` on the transposed graph with ``a`` and ``b``
+exchanged, and by ``w`` it is ``sddmm``, whose derivatives are ``spmm`` again: two kernels serve
+derivatives of every order, and none of them makes an edges x features tensor.
+
+``a`` and ``b`` are constants (no gradient). ``w`` and ``m`` are in the user's order of edges. Each
+operator takes the graph by row and, where known, by column; if it is missing, the backward pass
+makes it.
+"""
+
+from collections.abc import Callable
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+from torch.library import custom_op
+
+from ._backend import kernels
+from ._csr import CSR, transpose
+from ._differentiable import differentiable
+from ._dtypes import accumulator
+
+# custom_op reads the schema off these annotations and knows Optional, not the `|` of a string.
+Opt = Optional[Tensor]  # noqa: UP045
+
+
+@custom_op("gnn_vpa::spmm", mutates_args=())
+def _spmm(
+    x: Tensor,  # [S, H, F]
+    w: Opt,  # [E, H]
+    a: Opt,  # [R, H] or [R, 1]
+    b: Opt,  # [S, H] or [S, 1]
+    rowptr: Tensor,  # the graph by target …
+    col: Tensor,
+    edge: Opt,
+    t_rowptr: Opt,  # … and by source
+    t_col: Opt,
+    t_edge: Opt,
+) -> Tensor:
+    """Sum over in-neighbours with edge weights and two diagonal scalings: ``[R, H, F]``."""
+    return kernels(x).spmm(x, w, a, b, CSR(rowptr, col, edge))  # type: ignore[no-any-return]
+
+
+@_spmm.register_fake
+def _(x: Tensor, w: Opt, a: Opt, b: Opt, rowptr: Tensor, *_: Any) -> Tensor:
+    return x.new_empty(rowptr.shape[0] - 1, *x.shape[1:])
+
+
+@custom_op("gnn_vpa::sddmm", mutates_args=())
+def _sddmm(
+    g: Tensor,  # [R, H, F]
+    x: Tensor,  # [S, H, F]
+    a: Opt,
+    b: Opt,
+    rowptr: Tensor,
+    col: Tensor,
+    edge: Opt,
+    t_rowptr: Opt,
+    t_col: Opt,
+    t_edge: Opt,
+) -> Tensor:
+    """Dot products of targets and sources along the edges: ``[E, H]``, float32 for half types."""
+    return kernels(x).sddmm(g, x, a, b, CSR(rowptr, col, edge))  # type: ignore[no-any-return]
+
+
+@_sddmm.register_fake
+def _(g: Tensor, x: Tensor, a: Opt, b: Opt, rowptr: Tensor, col: Tensor, *_: Any) -> Tensor:
+    return x.new_empty(col.shape[0], x.shape[1], dtype=accumulator(x.dtype))
+
+
+@custom_op("gnn_vpa::segmax", mutates_args=())
+def _segmax(
+    x: Tensor,  # [S, F]
+    m: Opt,  # [E]
+    rowptr: Tensor,
+    col: Tensor,
+    edge: Opt,
+    t_rowptr: Opt,
+    t_col: Opt,
+    t_edge: Opt,
+) -> Tensor:
+    """Maximum over in-neighbours: ``[R, F]``."""
+    return kernels(x).segmax(x, m, CSR(rowptr, col, edge))  # type: ignore[no-any-return]
+
+
+@_segmax.register_fake
+def _(x: Tensor, m: Opt, rowptr: Tensor, *_: Any) -> Tensor:
+    return x.new_empty(rowptr.shape[0] - 1, x.shape[1])
+
+
+@custom_op("gnn_vpa::segmax_grad", mutates_args=())
+def segmax_grad(
+    g: Tensor,  # [R, F]
+    x: Tensor,  # [S, F]
+    out: Tensor,  # [R, F]
+    m: Opt,  # [E]
+    rowptr: Tensor,
+    col: Tensor,
+    edge: Opt,
+    t_rowptr: Tensor,
+    t_col: Tensor,
+    t_edge: Opt,
+) -> Tensor:
+    """Gradient of ``segmax`` by ``x``, shared evenly among ties, as ``torch.amax`` does."""
+    by_row, by_col = CSR(rowptr, col, edge), CSR(t_rowptr, t_col, t_edge)
+    return kernels(x).segmax_grad(g, x, out, m, by_row, by_col)  # type: ignore[no-any-return]
+
+
+@segmax_grad.register_fake
+def _(g: Tensor, x: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(x)
+
+
+# Derivatives ----------------------------------------------------------------------------------
+
+
+def _both(ctx: Any, num_cols: int) -> tuple[CSR, CSR]:
+    rowptr, col, edge, t_rowptr, t_col, t_edge = ctx.graph
+    by_row = CSR(rowptr, col, edge)
+    if t_rowptr is None:
+        return by_row, transpose(by_row, num_cols)
+    return by_row, CSR(t_rowptr, t_col, t_edge)
+
+
+def _spmm_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, w, a, b, *graph = inputs
+    ctx.needs_w = w is not None and ctx.needs_input_grad[1]
+    ctx.num_cols = x.shape[0]
+    ctx.save_for_backward(x if ctx.needs_w else None, w, a, b, *graph)
+
+
+def _spmm_backward(ctx: Any, g: Tensor) -> tuple[Opt, ...]:
+    x, w, a, b, *ctx.graph = ctx.saved_tensors
+    by_row, by_col = _both(ctx, ctx.num_cols)
+    grad_x = spmm(g, w, b, a, *by_col, *by_row) if ctx.needs_input_grad[0] else None
+    grad_w = sddmm(g, x, a, b, *by_row, *by_col).to(w.dtype) if ctx.needs_w else None
+    return grad_x, grad_w, *(None,) * 8
+
+
+def _sddmm_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _sddmm_backward(ctx: Any, grad: Tensor) -> tuple[Opt, ...]:
+    g, x, a, b, *ctx.graph = ctx.saved_tensors
+    by_row, by_col = _both(ctx, x.shape[0])
+    grad_g = spmm(x, grad, a, b, *by_row, *by_col) if ctx.needs_input_grad[0] else None
+    grad_x = spmm(g, grad, b, a, *by_col, *by_row) if ctx.needs_input_grad[1] else None
+    return grad_g, grad_x, *(None,) * 8
+
+
+def _segmax_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, m, *graph = inputs
+    ctx.save_for_backward(x, output, m, *graph)
+
+
+def _segmax_backward(ctx: Any, g: Tensor) -> tuple[Opt, ...]:
+    x, out, m, *ctx.graph = ctx.saved_tensors
+    by_row, by_col = _both(ctx, x.shape[0])
+    return segmax_grad(g, x, out, m, *by_row, *by_col), *(None,) * 7
+
+
+# Batching rules: a batch of features is more features, a batch of weights is more heads. --------
+
+InDims = tuple[int | None, ...]
+
+
+def _front(t: Tensor, dim: int | None, size: int) -> Tensor:
+    """Move the batch to axis 1, right behind nodes or edges; make one where there is none."""
+    return t.unsqueeze(1).expand(-1, size, *t.shape[1:]) if dim is None else t.movedim(dim, 1)
+
+
+def _heads(t: Opt, dim: int | None, size: int, heads: int) -> Opt:
+    """Fold a batch of ``[N, H or 1]`` factors into ``[N, size * H]``."""
+    if t is None:
+        return None
+    return _front(t, dim, size).expand(-1, size, heads).reshape(-1, size * heads)
+
+
+def _loop(op: Callable[..., Tensor], size: int, in_dims: InDims, args: tuple[Any, ...]) -> Tensor:
+    """Run a batch of graphs one by one: they share no structure that a kernel could use."""
+    return torch.stack(
+        [
+            op(*(t if d is None else t.select(d, k) for t, d in zip(args, in_dims, strict=True)))
+            for k in range(size)
+        ]
+    )
+
+
+def _spmm_vmap(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
+    size = info.batch_size
+    if any(d is not None for d in in_dims[4:]):
+        return _loop(spmm, size, in_dims, args), 0
+    x, w, a, b, *graph = args
+    x = _front(x, in_dims[0], size)  # [S, B, H, F]
+    heads, features = x.shape[2:]
+    if all(d is None for d in in_dims[1:4]):
+        wide = x.movedim(1, 2).reshape(-1, heads, size * features)
+        out = spmm(wide, w, a, b, *graph)
+        return out.view(-1, heads, size, features), 2
+    w, a, b = (_heads(t, d, size, heads) for t, d in zip((w, a, b), in_dims[1:4], strict=True))
+    out = spmm(x.reshape(-1, size * heads, features), w, a, b, *graph)
+    return out.view(-1, size, heads, features), 1
+
+
+def _sddmm_vmap(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
+    size = info.batch_size
+    if any(d is not None for d in in_dims[4:]):
+        return _loop(sddmm, size, in_dims, args), 0
+    g, x, a, b, *graph = args
+    g, x = _front(g, in_dims[0], size), _front(x, in_dims[1], size)
+    heads, features = x.shape[2:]
+    a, b = _heads(a, in_dims[2], size, heads), _heads(b, in_dims[3], size, heads)
+    g, x = (t.reshape(-1, size * heads, features) for t in (g, x))
+    return sddmm(g, x, a, b, *graph).view(-1, size, heads), 1
+
+
+def _segmax_vmap(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
+    if any(d is not None for d in in_dims[1:]):
+        return _loop(segmax, info.batch_size, in_dims, args), 0
+    x = _front(args[0], in_dims[0], info.batch_size)
+    return segmax(x.flatten(1), *args[1:]).view(-1, *x.shape[1:]), 1
+
+
+@segmax_grad.register_vmap
+def _(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
+    if any(d is not None for d in in_dims[3:]):
+        return _loop(segmax_grad, info.batch_size, in_dims, args), 0
+    g, x, out = (_front(t, d, info.batch_size) for t, d in zip(args[:3], in_dims[:3], strict=True))
+    flat = segmax_grad(g.flatten(1), x.flatten(1), out.flatten(1), *args[3:])
+    return flat.view_as(x), 1
+
+
+spmm = differentiable(_spmm, _spmm_context, _spmm_backward, _spmm_vmap)
+sddmm = differentiable(_sddmm, _sddmm_context, _sddmm_backward, _sddmm_vmap)
+segmax = differentiable(_segmax, _segmax_context, _segmax_backward, _segmax_vmap)

@@ -1,0 +1,67 @@
+"""The formulas in plain PyTorch, for every device: what the fast kernels are compared with.
+
+It makes edges x features tensors on purpose: each line is the definition.
+"""
+
+import torch
+from torch import Tensor
+
+from ._csr import CSR, rows
+from ._dtypes import accumulable
+
+
+def spmm(x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
+    messages = accumulable(x)
+    if b is not None:
+        messages = messages * b.unsqueeze(-1)
+    messages = messages[csr.col]
+    if w is not None:
+        messages = messages * w[positions(csr)].unsqueeze(-1)
+    out = torch.segment_reduce(messages, "sum", offsets=csr.rowptr.long(), axis=0)
+    if a is not None:
+        out = out * a.unsqueeze(-1)
+    return out.to(x.dtype)
+
+
+def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
+    left = accumulable(g) if a is None else accumulable(g) * a.unsqueeze(-1)
+    right = accumulable(x) if b is None else accumulable(x) * b.unsqueeze(-1)
+    dots = (left[rows(csr.rowptr, csr.col.numel())] * right[csr.col]).sum(-1)
+    return in_user_order(dots, csr)
+
+
+def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:
+    messages = x[csr.col]
+    if m is not None:
+        messages = messages.masked_fill((m[positions(csr)] <= 0).unsqueeze(-1), -torch.inf)
+    present = torch.ones_like(csr.col, dtype=x.dtype) if m is None else m[positions(csr)] > 0
+    count = torch.segment_reduce(present.to(x.dtype), "sum", offsets=csr.rowptr.long(), axis=0)
+    out = torch.segment_reduce(messages, "max", offsets=csr.rowptr.long(), axis=0)
+    return out.masked_fill((count == 0).unsqueeze(-1), 0)
+
+
+def segmax_grad(
+    g: Tensor, x: Tensor, out: Tensor, m: Tensor | None, by_row: CSR, by_col: CSR
+) -> Tensor:
+    row, col = rows(by_row.rowptr, by_row.col.numel()), by_row.col
+    winners = accumulable((x[col] == out[row]).to(x.dtype))
+    if m is not None:
+        winners = winners * m[positions(by_row)].unsqueeze(-1)
+    ties = torch.segment_reduce(winners, "sum", offsets=by_row.rowptr.long(), axis=0)
+    share = accumulable(g) / torch.where(ties > 0, ties, 1)
+    back = in_user_order(winners * share[row], by_row)[positions(by_col)]
+    return torch.segment_reduce(back, "sum", offsets=by_col.rowptr.long(), axis=0).to(x.dtype)
+
+
+def positions(csr: CSR) -> Tensor | slice:
+    """Index that takes a tensor of edges from the user's order to the order of ``csr``."""
+    return slice(None) if csr.edge is None else csr.edge
+
+
+def in_user_order(values: Tensor, csr: CSR) -> Tensor:
+    """Take a tensor of edges from the order of ``csr`` to the user's order."""
+    if csr.edge is None:
+        return values
+    out = torch.empty_like(values)
+    out[csr.edge] = values
+    return out
