@@ -1,0 +1,177 @@
+"""``gnn-vpa data``: which data sets are there, whether they are right, and how to get them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as ProgressBar
+
+from ..errors import GnnVpaError, UsageError
+from ..paper import Statistics, archive_names, paper_name, published_statistics
+from ._console import print_table, progress
+
+if TYPE_CHECKING:
+    from gnn_vpa.graphs.download import Progress
+
+app = typer.Typer(
+    no_args_is_help=True, help="List, check and get the benchmark data sets (TU archives)."
+)
+
+_DataDir = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Look here first, before GNN_VPA_DATA and the downloads."),
+]
+
+
+@app.command("list")
+def list_data(data_dir: _DataDir = None) -> None:
+    """Show which data sets are on this machine, and where.
+
+    Examples:
+
+      gnn-vpa data list
+
+      gnn-vpa data list --data-dir ~/tu
+    """
+    from gnn_vpa.graphs import find_archives
+
+    found = find_archives(data_dir)
+    names = [*archive_names(), *sorted(set(found) - set(archive_names()))]
+    print_table(
+        "Data sets",
+        ["archive", "in the paper", "where"],
+        [[name, paper_name(name) or "-", _where(name, found)] for name in names],
+    )
+
+
+@app.command()
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Data sets; without any, all that are here."),
+    ] = None,
+    data_dir: _DataDir = None,
+) -> None:
+    """Compare measured statistics with the published ones; exit code 1 if they differ.
+
+    Averages are per graph; edges are undirected.
+
+    Examples:
+
+      gnn-vpa data check
+
+      gnn-vpa data check MUTAG imdb-b
+    """
+    from gnn_vpa.graphs import find_archives, load
+
+    chosen = names or [name for name in archive_names() if name in find_archives(data_dir)]
+    if not chosen:
+        raise UsageError("no data set is here: get one with 'gnn-vpa data get NAME'")
+    rows, faults, notes = [], [], []
+    for name in chosen:
+        try:
+            with progress(f"Reading {name}"):
+                graphs = load(name, data_dir)
+        except UsageError:
+            raise
+        except GnnVpaError as error:
+            faults.append(str(error))
+            continue
+        measured, published = graphs.statistics(), published_statistics(graphs.name)
+        differing = [] if published is None else measured.differences(published)
+        rows.append([graphs.name, *_cells(measured, published), _verdict(published, differing)])
+        faults += [f"{graphs.name}: {field} differ" for field in differing]
+        if published is not None and published.self_loops:
+            notes.append(
+                f"{graphs.name}: the published edges count {published.self_loops} self-loops, "
+                "which are dropped here, as in PyG"
+            )
+    if rows:
+        print_table("Statistics, measured (published)", _HEADER, rows)
+    for note in notes:
+        typer.echo(note)
+    if faults:
+        raise GnnVpaError("\n".join(faults))
+
+
+@app.command()
+def get(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Data sets, or 'paper' for all nine.")
+    ],
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Put them here instead of the user's cache."),
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Another place that has the archives.")
+    ] = None,
+) -> None:
+    """Download data sets from the TU collection; one that was cut off goes on where it was.
+
+    Examples:
+
+      gnn-vpa data get MUTAG PTC
+
+      gnn-vpa data get paper --data-dir ~/tu
+    """
+    from gnn_vpa.graphs import TU_COLLECTION, download
+
+    if [name.casefold() for name in names] == ["paper"]:
+        names = [name for name in archive_names() if paper_name(name)]
+    for name in names:
+        with _download_bar(name) as report:
+            path = download(name, data_dir, base_url=url or TU_COLLECTION, progress=report)
+        typer.echo(f"{path.stem}\t{path}")
+
+
+_HEADER = (
+    "archive",
+    "graphs",
+    "classes",
+    "nodes",
+    "edges",
+    "node labels",
+    "node attributes",
+    "verdict",
+)
+
+
+def _where(name: str, found: dict[str, Path]) -> str:
+    return str(found[name]) if name in found else f"not here: gnn-vpa data get {name}"
+
+
+def _cells(measured: Statistics, published: Statistics | None) -> list[str]:
+    def cell(field: str) -> str:
+        values = [getattr(one, field) for one in (measured, published) if one is not None]
+        first, *rest = (
+            f"{value:.3f}" if isinstance(value, float) else str(value) for value in values
+        )
+        return f"{first} ({rest[0]})" if rest else first
+
+    fields = ("graphs", "classes", "nodes", "edges", "node_labels", "node_attributes")
+    return [cell(field) for field in fields]
+
+
+def _verdict(published: Statistics | None, differing: list[str]) -> str:
+    if published is None:
+        return "nothing published"
+    return "differs" if differing else "as published"
+
+
+@contextmanager
+def _download_bar(name: str) -> Iterator["Progress"]:
+    """Show a bar in a terminal and one plain line elsewhere, on standard error."""
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        typer.echo(f"Getting {name} …", err=True)
+        yield lambda _done, _total: None
+        return
+    columns = (TextColumn(name), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with ProgressBar(*columns, console=console) as bar:
+        task = bar.add_task(name)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

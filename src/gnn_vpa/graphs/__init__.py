@@ -1,0 +1,33 @@
+"""The data: reading, caching and downloading data sets, node features and splits."""
+
+from .cache import cache_dir as cache_dir
+from .cache import read_cached as read_cached
+from .download import TU_COLLECTION as TU_COLLECTION
+from .download import download as download
+from .features import FeatureKind as FeatureKind
+from .features import Features as Features
+from .features import features as features
+from .graphset import GraphSet as GraphSet
+from .load import load as load
+from .locate import download_dir as download_dir
+from .locate import find_archives as find_archives
+from .splits import Split as Split
+from .splits import splits as splits
+from .tu import read_tu as read_tu
+
+__all__ = [
+    "TU_COLLECTION",
+    "FeatureKind",
+    "Features",
+    "GraphSet",
+    "Split",
+    "cache_dir",
+    "download",
+    "download_dir",
+    "features",
+    "find_archives",
+    "load",
+    "read_cached",
+    "read_tu",
+    "splits",
+]

@@ -1,0 +1,231 @@
+"""One data set: all of its graphs in one compact structure."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ..errors import GnnVpaError, UsageError
+from ..paper import Statistics
+from .features import Features, label_features
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphSet:
+    """G graphs with N nodes and E directed edges in all, as one CSR by target.
+
+    Nodes are numbered through the whole data set. Graph g has the nodes `node_ptr[g]` to
+    `node_ptr[g + 1]`; the sources of the edges into node i are `col[rowptr[i] : rowptr[i + 1]]`.
+
+    Attributes:
+        name: What the data set is called.
+        node_ptr: [G + 1], int64.
+        rowptr: [N + 1], int64.
+        col: [E], int32.
+        y: Class of each graph, counted from 0: [G], int64.
+        node_labels: Labels counted from 0: [N, columns], int64 (most sets have one column).
+        node_attributes: [N, A], float32.
+        edge_attributes: Attributes, then one-hot labels, in the order of `col`: [E, B], float32.
+
+    Raises:
+        GnnVpaError: The parts do not fit together.
+
+    Example:
+        >>> GraphSet(
+        ...     name="path and point",
+        ...     node_ptr=torch.tensor([0, 2, 3]),
+        ...     rowptr=torch.tensor([0, 1, 2, 2]),
+        ...     col=torch.tensor([1, 0], dtype=torch.int32),
+        ...     y=torch.tensor([0, 1]),
+        ... )
+        GraphSet('path and point', graphs=2, classes=2, nodes=3, edges=2)
+    """
+
+    name: str
+    node_ptr: Tensor
+    rowptr: Tensor
+    col: Tensor
+    y: Tensor
+    node_labels: Tensor | None = None
+    node_attributes: Tensor | None = None
+    edge_attributes: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        self._check_pointers("node_ptr", self.node_ptr, self.num_graphs, self.num_nodes)
+        self._check_pointers("rowptr", self.rowptr, self.num_nodes, self.num_edges)
+        self._check_columns()
+        for field, rows in (
+            ("node_labels", self.num_nodes),
+            ("node_attributes", self.num_nodes),
+            ("edge_attributes", self.num_edges),
+        ):
+            tensor = getattr(self, field)
+            if tensor is not None and (tensor.dim() != 2 or len(tensor) != rows):
+                raise GnnVpaError(f"{self.name}: {field} must have {rows} rows, and columns")
+
+    def __repr__(self) -> str:
+        return (
+            f"GraphSet({self.name!r}, graphs={self.num_graphs}, classes={self.num_classes}, "
+            f"nodes={self.num_nodes}, edges={self.num_edges})"
+        )
+
+    @property
+    def num_graphs(self) -> int:
+        """Number of graphs, G."""
+        return len(self.y)
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes of all graphs, N."""
+        return len(self.rowptr) - 1
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges of all graphs, E."""
+        return len(self.col)
+
+    @cached_property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return int(self.y.max()) + 1 if len(self.y) else 0
+
+    @cached_property
+    def own_features(self) -> Features | None:
+        """Node attributes, then one-hot node labels; None where the data set has neither."""
+        return label_features(self.node_labels, self.node_attributes)
+
+    def degree(self) -> Tensor:
+        """Return the in-degree of each node: [N], int64.
+
+        Example:
+            >>> edges = torch.tensor([[0, 2], [1, 1]])
+            >>> GraphSet.from_pyg([Data(edge_index=edges, num_nodes=3, y=0)]).degree()
+            tensor([0, 2, 0])
+        """
+        return self.rowptr.diff()
+
+    def graph(self, index: int) -> Data:
+        """Return one graph as PyG has it, edges sorted by source and then target.
+
+        Example:
+            >>> edges = torch.tensor([[1, 0], [0, 1]])
+            >>> GraphSet.from_pyg([Data(edge_index=edges, num_nodes=2, y=0)]).graph(0)
+            Data(edge_index=[2, 2], y=[1], num_nodes=2)
+        """
+        if not 0 <= index < self.num_graphs:
+            raise UsageError(f"{self.name} has no graph {index}: it has {self.num_graphs}, from 0")
+        first, last = self.node_ptr[index : index + 2].tolist()
+        rows = self.rowptr[first : last + 1]
+        edges = slice(int(rows[0]), int(rows[-1]))
+        target = torch.repeat_interleave(torch.arange(last - first), rows.diff())
+        source, order = (self.col[edges].long() - first).sort(stable=True)
+        own = self.own_features
+        data = Data(edge_index=torch.stack([source, target[order]]), y=self.y[index : index + 1])
+        if own is None:
+            data.num_nodes = last - first
+        else:
+            data.x = own.matrix(slice(first, last))
+        if self.edge_attributes is not None:
+            data.edge_attr = self.edge_attributes[edges][order]
+        return data
+
+    def to_pyg(self) -> list[Data]:
+        """Return every graph as PyG has it, see `graph`.
+
+        Example:
+            >>> single = Data(edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=1, y=0)
+            >>> len(GraphSet.from_pyg([single, single]).to_pyg())
+            2
+        """
+        return [self.graph(index) for index in range(self.num_graphs)]
+
+    @staticmethod
+    def from_pyg(graphs: Iterable[Data], name: str = "custom") -> "GraphSet":
+        """Make a data set of one's own graphs.
+
+        Edges are kept as they are, parallel ones and self-loops too. Classes are numbered in
+        sorted order; `x` becomes the node attributes and `edge_attr` the edge attributes.
+
+        Raises:
+            UsageError: A graph cannot be used; the message says which and why.
+
+        Example:
+            >>> edges = torch.tensor([[0, 1], [1, 0]])
+            >>> GraphSet.from_pyg([Data(x=torch.ones(2, 3), edge_index=edges, y=5)], name="mine")
+            GraphSet('mine', graphs=1, classes=1, nodes=2, edges=2)
+        """
+        from ._from_pyg import from_pyg
+
+        return from_pyg(graphs, name)
+
+    def statistics(self) -> Statistics:
+        """Return the numbers that data sets are described by.
+
+        Example:
+            >>> edges = torch.tensor([[0, 1], [1, 0]])
+            >>> GraphSet.from_pyg([Data(edge_index=edges, num_nodes=2, y=0)]).statistics().edges
+            1.0
+        """
+        own, attributes = self.own_features, self.node_attributes
+        num_attributes = 0 if attributes is None else attributes.size(1)
+        graphs = max(self.num_graphs, 1)
+        return Statistics(
+            graphs=self.num_graphs,
+            classes=self.num_classes,
+            nodes=self.num_nodes / graphs,
+            edges=self.num_edges / 2 / graphs,
+            node_labels=0 if own is None else own.width - num_attributes,
+            node_attributes=num_attributes,
+        )
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the tensors that are there, by attribute.
+
+        Example:
+            >>> single = Data(edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=1, y=0)
+            >>> list(GraphSet.from_pyg([single]).tensors())
+            ['node_ptr', 'rowptr', 'col', 'y']
+        """
+        values = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def checksum(self) -> str:
+        """Return a SHA-256 of the content: the same for the same data from any source.
+
+        Example:
+            >>> single = Data(edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=1, y=0)
+            >>> one, two = GraphSet.from_pyg([single], "a"), GraphSet.from_pyg([single], "b")
+            >>> one.checksum() == two.checksum()
+            True
+        """
+        digest = hashlib.sha256()
+        for name, tensor in self.tensors().items():
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+            digest.update(tensor.contiguous().numpy().data)
+        return digest.hexdigest()
+
+    def _check_pointers(self, field: str, pointers: Tensor, count: int, total: int) -> None:
+        fits = len(pointers) == count + 1 and pointers[0] == 0 and pointers[-1] == total
+        if not fits or bool((pointers.diff() < 0).any()):
+            raise GnnVpaError(
+                f"{self.name}: {field} must rise from 0 to {total} in {count + 1} entries"
+            )
+
+    def _check_columns(self) -> None:
+        """Every edge must stay within its graph."""
+        ends = self.rowptr[self.node_ptr]
+        filled = ends.diff() > 0
+        if not bool(filled.any()):
+            return
+        starts, col = ends[:-1][filled].numpy(), self.col.numpy()
+        low = torch.from_numpy(np.minimum.reduceat(col, starts))
+        high = torch.from_numpy(np.maximum.reduceat(col, starts))
+        outside = (low < self.node_ptr[:-1][filled]) | (high >= self.node_ptr[1:][filled])
+        if bool(outside.any()):
+            graph = int(filled.nonzero()[outside][0])
+            raise GnnVpaError(f"{self.name}: an edge of graph {graph} leaves the graph")

@@ -1,0 +1,27 @@
+"""The paper's published tables and data-set names, as data."""
+
+from .names import archive_names as archive_names
+from .names import nearest_names as nearest_names
+from .names import paper_name as paper_name
+from .names import resolve_name as resolve_name
+from .statistics import Statistics as Statistics
+from .statistics import published_statistics as published_statistics
+from .tables import Accuracy as Accuracy
+from .tables import Summary as Summary
+from .tables import published as published
+from .tables import published_accuracy as published_accuracy
+from .tables import published_summary as published_summary
+
+__all__ = [
+    "Accuracy",
+    "Statistics",
+    "Summary",
+    "archive_names",
+    "nearest_names",
+    "paper_name",
+    "published",
+    "published_accuracy",
+    "published_statistics",
+    "published_summary",
+    "resolve_name",
+]
