@@ -32,9 +32,9 @@ class ExplainingGroup(TyperGroup):
         except OSError as error:
             if error.errno in _FULL:
                 where = f" ({error.filename})" if error.filename else ""
-                _stop(f"Error: the disk is full{where}: free some space, then run it again", 1)
+                _stop(f"Error: the disk is full{where}: free some space, then run it again.", 1)
             if error.filename is not None:
-                _stop(f"Error: cannot use {error.filename}: {error.strerror}", 1)
+                _stop(f"Error: cannot use {error.filename}: {error.strerror}.", 1)
             raise
 
 

@@ -45,9 +45,9 @@ def variance(
       gnn-vpa variance --out variance.svg --trials 20000 --seed 7
     """
     pictures = _pictures(out)
-    with progress(f"Measuring up to {max_neighbours:,} neighbours, {trials:,} trials each"):
-        from gnn_vpa.signal import variance_by_neighbours
+    from gnn_vpa.signal import variance_by_neighbours
 
+    with progress(f"Measuring up to {max_neighbours:,} neighbours, {trials:,} trials each"):
         points = variance_by_neighbours(_AGGRS, _counts(max_neighbours), trials, seed)
     _print(points)
     for picture in pictures:

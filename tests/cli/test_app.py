@@ -1,0 +1,88 @@
+"""The command line as a process: what a shell, a pipe and an impatient user see."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+import gnn_vpa
+from gnn_vpa.cli._app import app
+
+GNN_VPA = [sys.executable, "-m", "gnn_vpa"]
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert result.exit_code == 0
+    assert result.stdout == f"gnn-vpa {gnn_vpa.__version__}\n"
+
+
+@pytest.mark.parametrize("args", [["--help"], ["-h"]])
+def test_help_lists_every_command_and_an_example(args: list[str]) -> None:
+    result = CliRunner().invoke(app, args)
+    assert result.exit_code == 0
+    for command in app.registered_commands:
+        assert command.callback is not None
+        assert command.callback.__name__ in result.stdout
+    assert "Example" in result.stdout
+
+
+@pytest.mark.parametrize("command", [c.callback.__name__ for c in app.registered_commands])
+def test_the_help_of_every_command_shows_an_example(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    assert f"gnn-vpa {command}" in result.stdout.split("Example")[1]
+
+
+def test_a_mistyped_command_is_answered_with_the_nearest() -> None:
+    result = CliRunner().invoke(app, ["varianse"])
+    assert result.exit_code == 2
+    assert "variance" in result.stderr
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from gnn_vpa.cli._app import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: print(sorted({'torch', 'scipy', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.endswith("[]\n")
+
+
+def test_a_shell_gets_completions() -> None:
+    environment = {
+        **os.environ,
+        "_GNN_VPA_COMPLETE": "complete_bash",
+        "COMP_WORDS": "gnn-vpa var",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(GNN_VPA, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["variance"]
+
+
+def test_a_closed_pipe_is_silent() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        args = ["variance", "--max-neighbours", "3", "--trials", "10"]
+        done = subprocess.run(
+            [*GNN_VPA, *args], stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert "Error" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_ends_in_one_line_and_130() -> None:
+    args = ["variance", "--max-neighbours", "100000", "--trials", "1000000000"]
+    with subprocess.Popen([*GNN_VPA, *args], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("Measuring")
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == "Interrupted.\n"
+    assert process.returncode == 130
