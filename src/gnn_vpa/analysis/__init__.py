@@ -1,0 +1,65 @@
+"""What came out: statistics, tables, figures and the report.
+
+Pure functions over two frames. `folds` has a row for each finished training: dataset, model,
+aggregation, variant, features, fold, seed, test_acc (0 to 1), status ("done" or "diverged") and
+more. `curves` has the same first seven columns, epoch and train_loss. Accuracies are fractions
+there, and in percent in everything that is made of them.
+"""
+
+from .comparison import compare_with_paper as compare_with_paper
+from .comparison import standard_error as standard_error
+from .exports import to_csv as to_csv
+from .exports import to_latex as to_latex
+from .exports import to_markdown as to_markdown
+from .figures import fold_dots as fold_dots
+from .figures import learning_curves as learning_curves
+from .findings import findings as findings
+from .ranks import RankTest as RankTest
+from .ranks import holm as holm
+from .ranks import paired_wilcoxon as paired_wilcoxon
+from .report import render_report as render_report
+from .report import write_report as write_report
+from .resampled import Estimate as Estimate
+from .resampled import average as average
+from .resampled import corrected_mean as corrected_mean
+from .settings import Setting as Setting
+from .settings import split_by_setting as split_by_setting
+from .significance import dataset_tests as dataset_tests
+from .significance import overall_tests as overall_tests
+from .summary import fold_accuracies as fold_accuracies
+from .summary import summarise as summarise
+from .tables import AccuracyTable as AccuracyTable
+from .tables import Cell as Cell
+from .tables import Published as Published
+from .tables import Row as Row
+from .tables import accuracy_table as accuracy_table
+
+__all__ = [
+    "AccuracyTable",
+    "Cell",
+    "Estimate",
+    "Published",
+    "RankTest",
+    "Row",
+    "Setting",
+    "accuracy_table",
+    "average",
+    "compare_with_paper",
+    "corrected_mean",
+    "dataset_tests",
+    "findings",
+    "fold_accuracies",
+    "fold_dots",
+    "holm",
+    "learning_curves",
+    "overall_tests",
+    "paired_wilcoxon",
+    "render_report",
+    "split_by_setting",
+    "standard_error",
+    "summarise",
+    "to_csv",
+    "to_latex",
+    "to_markdown",
+    "write_report",
+]

@@ -1,0 +1,45 @@
+"""Numbers as text, the same in every output."""
+
+import math
+
+MINUS = "\N{MINUS SIGN}"
+MISSING = "\N{EN DASH}"
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """A number with a fixed count of decimals and a true minus sign."""
+    if value is None or math.isnan(value):
+        return MISSING
+    # Adding zero turns a rounded -0.0 into 0.0.
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", MINUS)
+
+
+def signed(value: float | None, digits: int = 1) -> str:
+    """A difference, which shows its sign unless it rounds to zero."""
+    text = number(value, digits)
+    return f"+{text}" if value is not None and round(value, digits) > 0 else text
+
+
+def mean_std(mean: float, std: float) -> str:
+    """Mean and standard deviation as the paper prints them; the mean alone without the latter."""
+    return number(mean) if math.isnan(std) else f"{number(mean)} ± {number(std)}"
+
+
+def p_value(p: float | None) -> str:
+    """A p-value: three decimals, or as the paper prints small ones, 2.0e-5."""
+    if p is None or math.isnan(p):
+        return MISSING
+    if p >= 0.001 or p == 0:
+        return f"{p:.3f}"
+    mantissa, exponent = f"{p:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def listing(items: list[str]) -> str:
+    """Items as a reader says them: a, b and c."""
+    return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
+
+
+def count(n: int, noun: str) -> str:
+    """A number of things, in the plural unless it is one."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

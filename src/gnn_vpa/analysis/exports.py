@@ -1,0 +1,130 @@
+"""The table and the folds as plain text: Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._format import MINUS, MISSING, mean_std, p_value
+from .settings import KEYS, require_columns
+from .tables import AccuracyTable, Cell, Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "±": r"$\pm$",
+        MINUS: "$-$",
+        MISSING: "--",
+    }
+)
+
+
+def to_markdown(table: AccuracyTable, paper: bool = True) -> str:
+    """The table in Markdown, the best of each group in bold.
+
+    Args:
+        table: from `accuracy_table`.
+        paper: put the published number in brackets behind ours, where there is one.
+
+    Example:
+        >>> from gnn_vpa.analysis import AccuracyTable, Cell, Row, Setting
+        >>> row = Row("GIN", "vpa", {"MUTAG": Cell(86.2, 4.1, 10)}, None, None, None)
+        >>> table = AccuracyTable(Setting("released", "auto"), ("MUTAG",), ((row,),))
+        >>> print(to_markdown(table), end="")
+        | method | MUTAG |
+        |---|---:|
+        | GIN+vpa | 86.2 ± 4.1 |
+    """
+    header = [name.replace("|", "\\|") for name in _header(table)]
+    lines = [header, ["---", *["---:"] * (len(header) - 1)]]
+    for row in table.rows:
+        values = [_markdown_cell(cell, paper) for cell in _cells(table, row)]
+        published = f" ({p_value(row.p_paper)})" if paper and row.p_paper is not None else ""
+        p = [p_value(row.p) + published] if _has_p(table) else []
+        lines.append([row.label, *values, *p])
+    texts = ["| " + " | ".join(line) + " |" for line in lines]
+    texts[1] = texts[1].replace(" ", "")
+    return "\n".join(texts) + "\n"
+
+
+def to_latex(table: AccuracyTable) -> str:
+    r"""The table in LaTeX, as the paper sets it; needs `\usepackage{booktabs}`.
+
+    Example:
+        >>> from gnn_vpa.analysis import AccuracyTable, Cell, Row, Setting
+        >>> row = Row("GIN", "vpa", {"my_set": Cell(86.2, 4.1, 10)}, None, None, None)
+        >>> table = AccuracyTable(Setting("released", "auto"), ("my_set",), ((row,),))
+        >>> print(to_latex(table), end="")
+        \begin{tabular}{lc}
+        \toprule
+        method & my\_set \\
+        \midrule
+        GIN+vpa & 86.2 $\pm$ 4.1 \\
+        \bottomrule
+        \end{tabular}
+    """
+    header = _header(table)
+    lines = [r"\begin{tabular}{l" + "c" * (len(header) - 1) + "}", r"\toprule", _latex_line(header)]
+    for group in table.groups:
+        lines.append(r"\midrule")
+        for row in group:
+            values = [_latex_cell(cell) for cell in _cells(table, row)]
+            p = [p_value(row.p).translate(_LATEX)] if _has_p(table) else []
+            lines.append(" & ".join([row.label.translate(_LATEX), *values, *p]) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(lines) + "\n"
+
+
+def to_csv(folds: pd.DataFrame) -> str:
+    """All folds as CSV, a row each, in a fixed order.
+
+    Example:
+        >>> import pandas as pd
+        >>> folds = pd.DataFrame([["MUTAG", "GIN", "vpa", "released", "auto", 0, 0]], columns=KEYS)
+        >>> print(to_csv(folds), end="")
+        dataset,model,aggregation,variant,features,fold,seed
+        MUTAG,GIN,vpa,released,auto,0,0
+    """
+    require_columns(folds, KEYS)
+    return str(folds.sort_values(list(KEYS)).to_csv(index=False, lineterminator="\n"))
+
+
+def _has_p(table: AccuracyTable) -> bool:
+    return any(row.p is not None for row in table.rows)
+
+
+def _header(table: AccuracyTable) -> list[str]:
+    average = ["Avg"] if len(table.datasets) > 1 else []
+    return ["method", *table.datasets, *average, *(["p"] if _has_p(table) else [])]
+
+
+def _cells(table: AccuracyTable, row: Row) -> list[Cell | None]:
+    return [*row.cells.values(), *([row.average] if len(table.datasets) > 1 else [])]
+
+
+def _markdown_cell(cell: Cell | None, paper: bool) -> str:
+    if cell is None:
+        return MISSING
+    ours = mean_std(cell.mean, cell.std)
+    bold = f"**{ours}**" if cell.best else ours
+    if not (paper and cell.paper):
+        return bold
+    return f"{bold} ({mean_std(cell.paper.mean, cell.paper.std)})"
+
+
+def _latex_line(values: list[str]) -> str:
+    return " & ".join(value.translate(_LATEX) for value in values) + r" \\"
+
+
+def _latex_cell(cell: Cell | None) -> str:
+    if cell is None:
+        return "--"
+    text = mean_std(cell.mean, cell.std).translate(_LATEX)
+    return rf"\textbf{{{text}}}" if cell.best else text

@@ -1,0 +1,10 @@
+"""Figures as SVG text, for the report or a file of their own.
+
+Text and axes are drawn in `currentColor`, so that a figure takes on the colour of the page it is
+in, light or dark.
+"""
+
+from ._curves import learning_curves as learning_curves
+from ._dots import fold_dots as fold_dots
+
+__all__ = ["fold_dots", "learning_curves"]

@@ -1,0 +1,161 @@
+"""Every fold as a dot: what the means and standard deviations are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gnn_vpa.errors import UsageError
+from gnn_vpa.paper import Accuracy
+
+from .._format import mean_std
+from .._published import published_cell
+from ..style import AGGREGATIONS, BASELINES, MODELS, colour, in_order, method_label
+from ..summary import fold_accuracies, only_setting
+from ._svg import WIDTH, Scale, element, path, picture, text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHORT = {"MAJORITY": "Majority", "WL": "WL + SVM"}
+_LEFT, _RIGHT, _TOP, _ROW = 74, WIDTH - 12, 26, 21
+_DIVERGED = 62  # room at the right for the words "10 diverged"
+
+
+def fold_dots(folds: pd.DataFrame) -> str:
+    """Test accuracy on one data set: a dot a fold, a bar at the mean, the paper's beside it.
+
+    Args:
+        folds: the rows of one data set and setting.
+
+    Returns:
+        The figure as SVG text.
+
+    Example:
+        >>> import pandas as pd
+        >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed",
+        ...            "test_acc", "status"]
+        >>> rows = [["MUTAG", "GIN", "vpa", "released", "auto", fold, 0, 0.8 + fold / 100, "done"]
+        ...         for fold in range(10)]
+        >>> fold_dots(pd.DataFrame(rows, columns=columns)).count("<circle")
+        11
+    """
+    accuracies = fold_accuracies(folds)
+    datasets = accuracies["dataset"].unique().tolist()
+    if len(datasets) != 1:
+        raise UsageError(
+            f"expected the folds of one data set, got {len(datasets)}: "
+            "select with folds[folds.dataset == ...]"
+        )
+    table = only_setting(folds).published_table
+    methods = [
+        (model, aggregation)
+        for model in in_order(accuracies["model"], MODELS)
+        for aggregation in in_order(
+            accuracies.loc[accuracies["model"] == model, "aggregation"], AGGREGATIONS
+        )
+    ]
+    papers = [published_cell(table, *method, datasets[0]) for method in methods]
+    x = _scale(accuracies, [paper for paper in papers if paper])
+    bottom = _TOP + _ROW * len(methods)
+    parts = [*_axis(x, bottom), *_legend(any(papers))]
+    descriptions = []
+    by_method = accuracies.set_index(["model", "aggregation"])
+    for index, (method, paper) in enumerate(zip(methods, papers, strict=True)):
+        rows, top = by_method.loc[[method]], _TOP + _ROW * index
+        if index and _group(method) != _group(methods[index - 1]):
+            parts.append(_rule(top))
+        parts += _method(method, rows, paper, x, top + _ROW / 2)
+        values = rows["accuracy"].dropna()
+        spread = mean_std(values.mean(), values.std()) if len(values) else "no finished fold"
+        descriptions.append(f"{method_label(*method)} {spread}")
+    title = f"Test accuracy of each fold on {datasets[0]}"
+    return picture(bottom + 36, title, f"In percent: {', '.join(descriptions)}.", parts)
+
+
+def _method(
+    method: tuple[str, str], rows: pd.DataFrame, paper: Accuracy | None, x: Scale, y: float
+) -> Iterator[str]:
+    label = _SHORT.get(method[0], method_label(*method))
+    yield text(label, _LEFT - 8, y + 4, text_anchor="end")
+    if paper is not None:
+        yield from _paper(paper, x, y + 6.5)
+    yield from _folds(rows, method[1], x, y - 2)
+    if (lost := int(rows["diverged"].sum())) > 0:
+        yield text(f"{lost} diverged", _RIGHT, y + 2, text_anchor="end")
+
+
+def _group(method: tuple[str, str]) -> str:
+    return "" if method[0] in BASELINES else method[0]
+
+
+def _scale(accuracies: pd.DataFrame, papers: list[Accuracy]) -> Scale:
+    right = _RIGHT - (_DIVERGED if accuracies["diverged"].any() else 0)
+    ends = [end for p in papers for end in (p.mean - p.std, p.mean + p.std)]
+    values = [*accuracies["accuracy"].dropna(), *ends]
+    if not values:
+        return Scale(0.0, 100.0, _LEFT, right)
+    margin = max(0.04 * (max(values) - min(values)), 0.5)
+    return Scale(min(values) - margin, max(values) + margin, _LEFT, right)
+
+
+def _axis(x: Scale, bottom: float) -> Iterator[str]:
+    for tick in x.ticks():
+        line = path([(x(tick), _TOP), (x(tick), bottom)])
+        yield element("path", d=line, stroke="currentColor", opacity=0.15)
+        yield text(f"{tick:g}", x(tick), bottom + 14, text_anchor="middle")
+    yield text("test accuracy, %", (x.start + x.end) / 2, bottom + 30, text_anchor="middle")
+
+
+def _rule(y: float) -> str:
+    return element("path", d=path([(0, y), (_RIGHT, y)]), stroke="currentColor", opacity=0.3)
+
+
+def _folds(rows: pd.DataFrame, aggregation: str, x: Scale, y: float) -> Iterator[str]:
+    finished = rows.dropna(subset="accuracy")
+    for fold, accuracy in zip(finished["fold"], finished["accuracy"], strict=True):
+        # Folds of equal accuracy would hide each other, so each has a height of its own.
+        offset = ((fold * 3) % 10 - 4.5) * 0.9
+        yield element(
+            "circle",
+            element("title", f"fold {fold}: {accuracy:.1f} %"),
+            cx=x(accuracy),
+            cy=y + offset,
+            r=2.6,
+            fill=colour(aggregation),
+            class_=f"area {aggregation or 'default'}",
+            fill_opacity=0.75,
+        )
+    if len(finished):
+        mean = x(float(np.mean(finished["accuracy"])))
+        yield _bar(mean, y)
+
+
+def _bar(x: float, y: float) -> str:
+    line = path([(x, y - 7), (x, y + 7)])
+    return element("path", d=line, stroke="currentColor", stroke_width=2.2)
+
+
+def _paper(paper: Accuracy, x: Scale, y: float) -> Iterator[str]:
+    span = path([(x(paper.mean - paper.std), y), (x(paper.mean + paper.std), y)])
+    yield element("path", d=span, stroke="currentColor", opacity=0.55)
+    yield _diamond(x(paper.mean), y)
+
+
+def _diamond(x: float, y: float) -> str:
+    corners = path([(x - 3.2, y), (x, y - 3.2), (x + 3.2, y), (x, y + 3.2)], closed=True)
+    return element("path", d=corners, class_="hollow", fill="none", stroke="currentColor")
+
+
+def _legend(with_paper: bool) -> Iterator[str]:
+    yield element("circle", cx=_LEFT + 4, cy=10, r=2.6, opacity=0.75)
+    yield text("a fold", _LEFT + 11, 14)
+    yield _bar(_LEFT + 62.0, 10)
+    yield text("mean", _LEFT + 69, 14)
+    if with_paper:
+        line = path([(_LEFT + 112, 10), (_LEFT + 132, 10)])
+        yield element("path", d=line, stroke="currentColor", opacity=0.55)
+        yield _diamond(_LEFT + 122.0, 10)
+        yield text("paper, ± std", _LEFT + 137, 14)

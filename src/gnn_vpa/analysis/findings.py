@@ -1,0 +1,160 @@
+"""What came out, in sentences that claim no more than the tests allow."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ._format import count, listing, mean_std, number, p_value, signed
+from .comparison import LIMIT, compare_with_paper
+from .significance import overall_tests
+from .style import DATASETS, in_order, method_label
+from .summary import summarise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ALPHA = 0.05
+_MOST_NAMED = 5
+_VERDICTS = (
+    "more accurate than",
+    "less accurate than",
+    "not distinguishable from",
+    "untested against",
+)
+
+
+def findings(folds: pd.DataFrame) -> list[str]:
+    """Say what the results of one setting show, the most important first.
+
+    A difference counts as one where the 95 % confidence interval of the corrected test leaves out
+    zero (see `overall_tests`), in either direction.
+
+    Example:
+        >>> import pandas as pd
+        >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed",
+        ...            "test_acc", "status"]
+        >>> rows = [["mine", "GIN", "vpa", "released", "auto", fold, 0, 0.8, "done"]
+        ...         for fold in range(2)]
+        >>> for sentence in findings(pd.DataFrame(rows, columns=columns)):
+        ...     print(sentence)
+        GIN+vpa reaches 80.0 ± 0.0 % on mine.
+        Only one aggregation was run for each model, so there is nothing to test it against.
+    """
+    cells = summarise(folds)
+    if not cells["folds"].sum():
+        return [
+            "No fold has finished with an accuracy, so there is nothing to compare.",
+            *_lost(folds),
+        ]
+    tests = overall_tests(folds)
+    if tests.empty:
+        sentences = [_best(cells[cells["folds"] > 0]), _why_untested(cells)]
+    else:
+        sentences = [_of_model(part, cells) for _, part in tests.groupby("model", sort=False)]
+        if len(sentences) > 1:
+            sentences.insert(0, _headline(tests))
+        sentences += _too_small(tests)
+    return [*sentences, *_agreement(folds), *_lost(folds)]
+
+
+def verdict(low: float, high: float) -> str:
+    """What a confidence interval says of a difference, as the end of "vpa is …".
+
+    Example:
+        >>> verdict(0.5, 2.0), verdict(-1.0, 1.0)
+        ('more accurate than', 'not distinguishable from')
+    """
+    above, below, unclear, untested = _VERDICTS
+    if math.isnan(low):
+        return untested
+    return above if low > 0 else below if high < 0 else unclear
+
+
+def _headline(tests: pd.DataFrame) -> str:
+    verdicts = [verdict(low, high) for low, high in zip(tests["low"], tests["high"], strict=True)]
+    first, *rest = [f"{text} {verdicts.count(text)}" for text in _VERDICTS if text in verdicts]
+    of_all = f" of the {count(len(tests), 'method')} it was compared with"
+    return f"vpa is {listing([first + of_all, *rest])}."
+
+
+def _of_model(tests: pd.DataFrame, cells: pd.DataFrame) -> str:
+    model = tests["model"].iloc[0]
+    used = cells[(cells["model"] == model) & (cells["aggregation"] == "vpa") & (cells["folds"] > 0)]
+    datasets = in_order(used["dataset"], DATASETS)
+    where = f"on {datasets[0]}" if len(datasets) == 1 else f"over {len(datasets)} data sets"
+    claims: dict[str, list[str]] = {}
+    for row in tests.itertuples():
+        interval = (
+            "a single fold has no interval"
+            if math.isnan(row.low)
+            else f"95 % interval {number(row.low)} to {number(row.high)}"
+        )
+        other = "plain " + model if row.aggregation == "default" else row.aggregation
+        effect = f"{other} ({signed(row.difference)} points, {interval})"
+        claims.setdefault(verdict(row.low, row.high), []).append(effect)
+    parts = [f"{text} {listing(claims[text])}" for text in _VERDICTS if text in claims]
+    return f"With {model} {where}, vpa is {'; '.join(parts)}."
+
+
+def _too_small(tests: pd.DataFrame) -> list[str]:
+    doubtful = tests[(tests["low"] <= 0) & (tests["high"] >= 0) & (tests["p_wilcoxon"] < _ALPHA)]
+    named = [
+        f"{method_label(row.model, row.aggregation)} (p = {p_value(row.p_wilcoxon)})"
+        for row in doubtful.itertuples()
+    ]
+    if not named:
+        return []
+    return [
+        f"The paper's Wilcoxon test does find vpa better than {listing(named)}; it takes folds for "
+        "independent, though they share training data, and the corrected test does not confirm it."
+    ]
+
+
+def _best(cells: pd.DataFrame) -> str:
+    best = cells.loc[cells["mean"].idxmax()]
+    method = method_label(best["model"], best["aggregation"])
+    reached = f"{method} reaches {mean_std(best['mean'], best['std'])} % on {best['dataset']}"
+    return f"{reached}." if len(cells) == 1 else f"The most accurate cell: {reached}."
+
+
+def _why_untested(cells: pd.DataFrame) -> str:
+    if cells.groupby("model")["aggregation"].nunique().max() == 1:
+        return (
+            "Only one aggregation was run for each model, so there is nothing to test it against."
+        )
+    if "vpa" not in set(cells["aggregation"]):
+        return "vpa was not run, so the other aggregations have nothing to be tested against."
+    return "vpa and the other aggregations have no finished fold in common yet, so none is tested."
+
+
+def _agreement(folds: pd.DataFrame) -> list[str]:
+    judged = compare_with_paper(folds).dropna(subset="within")
+    if judged.empty:
+        return []
+    within = int(judged["within"].astype(bool).sum())
+    return [
+        f"{within} of {count(len(judged), 'number')} that the paper has too, averages included, "
+        f"{'is' if within == 1 else 'are'} within what two such measurements can differ by "
+        f"(|z| ≤ {LIMIT}); by chance alone about one in twenty would not be."
+    ]
+
+
+def _lost(folds: pd.DataFrame) -> list[str]:
+    diverged = folds[folds["status"] == "diverged"]
+    if diverged.empty:
+        return []
+    named = [
+        f"{method_label(row['model'], row['aggregation'])} on {row['dataset']}, fold {row['fold']}"
+        + (f" at epoch {int(row['diverged_epoch'])}" if _known(row.get("diverged_epoch")) else "")
+        for _, row in diverged.head(_MOST_NAMED).iterrows()
+    ]
+    more = [f"{len(diverged) - _MOST_NAMED} more"] if len(diverged) > _MOST_NAMED else []
+    return [
+        f"{len(diverged)} of {count(len(folds), 'training')} diverged: the loss was no longer a "
+        f"number ({'; '.join(named + more)}). They have no accuracy and are in no mean and no test."
+    ]
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and value == value  # NaN and NaT are not equal to themselves

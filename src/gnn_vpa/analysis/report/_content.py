@@ -1,0 +1,108 @@
+"""What the page shows, as plain values for its template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from .._format import count, listing
+from .._published import FOLDS
+from ..figures import fold_dots, learning_curves
+from ..findings import findings
+from ..settings import KEYS, Setting, require_columns, split_by_setting
+from ..significance import dataset_tests, overall_tests
+from ..style import DATASETS, MODELS, in_order
+from ..tables import AccuracyTable, accuracy_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_EPOCHS = 200
+
+
+@dataclass(frozen=True)
+class Part:
+    """Everything about one setting. Figures are trusted markup, made here and escaped there."""
+
+    setting: Setting
+    findings: list[str]
+    remarks: list[str]
+    table: AccuracyTable
+    overall: pd.DataFrame
+    by_dataset: pd.DataFrame
+    curves: dict[str, list[tuple[str, Markup]]]
+    dots: list[tuple[str, Markup]]
+
+
+def content(
+    folds: pd.DataFrame, curves: pd.DataFrame, provenance: Mapping[str, object]
+) -> dict[str, Any]:
+    """All that the template asks for."""
+    folds = _with_columns(folds, (*KEYS, "test_acc", "status"))
+    curves = _with_columns(curves, (*KEYS, "epoch", "train_loss"))
+    of_setting = dict(split_by_setting(curves))
+    parts = [
+        _part(setting, part, of_setting.get(setting, curves.iloc[:0]))
+        for setting, part in split_by_setting(folds)
+    ]
+    return {
+        "parts": parts or [_part(Setting("released", "auto"), folds, curves)],
+        "trainings": len(folds),
+        "datasets": in_order(folds["dataset"], DATASETS),
+        "provenance": provenance,
+    }
+
+
+def _part(setting: Setting, folds: pd.DataFrame, curves: pd.DataFrame) -> Part:
+    return Part(
+        setting=setting,
+        findings=findings(folds),
+        remarks=list(_remarks(setting, folds, curves)),
+        table=accuracy_table(folds),
+        overall=overall_tests(folds),
+        by_dataset=dataset_tests(folds),
+        curves={
+            model: [
+                (name, Markup(learning_curves(of_model[of_model["dataset"] == name])))
+                for name in in_order(of_model["dataset"], DATASETS)
+            ]
+            for model in in_order(curves["model"], MODELS)
+            for of_model in [curves[curves["model"] == model]]
+        },
+        dots=[
+            (name, Markup(fold_dots(folds[folds["dataset"] == name])))
+            for name in in_order(folds["dataset"], DATASETS)
+        ],
+    )
+
+
+def _with_columns(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
+    """An empty frame may come without columns; any other must have them."""
+    if frame.empty:
+        return frame.reindex(columns=[*columns])
+    require_columns(frame, columns)
+    return frame
+
+
+def _remarks(setting: Setting, folds: pd.DataFrame, curves: pd.DataFrame) -> Iterator[str]:
+    """How the run departs from the one that the paper's numbers come from."""
+    if folds.empty or setting.published_table is None:
+        return
+    departures = []
+    if setting.variant != "released":
+        departures.append(f"the models are not as released but {setting.variant or 'as given'}")
+    by_cell = folds.groupby(["dataset", "model", "aggregation"])["fold"].nunique()
+    if by_cell.min() < FOLDS:
+        departures.append(f"some cells have {count(int(by_cell.min()), 'fold')} instead of {FOLDS}")
+    if not curves.empty:
+        epochs = int(curves.groupby(["dataset", "model", "aggregation"])["epoch"].nunique().max())
+        if epochs != _EPOCHS:
+            departures.append(f"trainings took {count(epochs, 'epoch')} instead of {_EPOCHS}")
+    if departures:
+        yield (
+            f"Compare with the paper with care: {listing(departures)}. The published numbers are "
+            "of another protocol than these."
+        )

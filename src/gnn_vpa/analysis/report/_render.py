@@ -1,0 +1,93 @@
+"""Making the page and putting it on the disk."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import _format
+from ..findings import verdict
+from ..style import COLOURS, method_label
+from ._content import content
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def render_report(
+    folds: pd.DataFrame, curves: pd.DataFrame, provenance: Mapping[str, object]
+) -> str:
+    """The report as the text of one HTML page that needs nothing else, no script either.
+
+    Args:
+        folds: a row for each finished training, of one setting or several.
+        curves: their learning curves; may be empty.
+        provenance: what the run was: versions, configuration, checksums and the like. Nested
+            mappings and lists are shown as such.
+
+    Example:
+        >>> import pandas as pd
+        >>> page = render_report(pd.DataFrame(), pd.DataFrame(), {"versions": {"torch": "2.13"}})
+        >>> "No fold has finished" in page and "https:" not in page
+        True
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(__package__, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": _format.number,
+        "signed": _format.signed,
+        "p": _format.p_value,
+    }
+    environment.globals |= {
+        "mean_std": _format.mean_std,
+        "method_label": method_label,
+        "verdict": verdict,
+        "colours": COLOURS,
+    }
+    return environment.get_template("page.html").render(content(folds, curves, provenance))
+
+
+def write_report(
+    folds: pd.DataFrame,
+    curves: pd.DataFrame,
+    provenance: Mapping[str, object],
+    path: str | os.PathLike[str],
+) -> Path:
+    """Write the report of `render_report` to a file, whole or not at all.
+
+    Returns:
+        The path that was written.
+
+    Example:
+        >>> import pandas as pd, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_report(pd.DataFrame(), pd.DataFrame(), {}, f"{folder}/report.html").name
+        'report.html'
+    """
+    page = render_report(folds, curves, provenance)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, prefix=path.name, delete=False
+    ) as file:
+        try:
+            file.write(page)
+            file.close()
+            os.chmod(file.name, 0o644)  # noqa: PTH101  a temporary file is the owner's alone
+            os.replace(file.name, path)  # noqa: PTH105
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(file.name)  # noqa: PTH108
+            raise
+    return path

@@ -1,0 +1,104 @@
+"""Means over folds that share their training data, after Nadeau and Bengio (2003)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+TEST_PER_TRAIN = 1 / 8
+"""Graphs in a test fold for each graph in training: 1/10 and 8/10 in the paper's protocol."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimated mean with the variance of the estimate and its degrees of freedom.
+
+    Args:
+        mean: the estimate.
+        variance: its variance (not that of the observations); NaN where one observation is all.
+        dof: degrees of freedom of the variance.
+
+    Example:
+        >>> low, high = Estimate(mean=2.0, variance=1.0, dof=1e9).interval()
+        >>> round(low, 2), round(high, 2)
+        (0.04, 3.96)
+        >>> Estimate(mean=0.0, variance=1.0, dof=9).p_greater
+        0.5
+    """
+
+    mean: float
+    variance: float
+    dof: float
+
+    @property
+    def p_greater(self) -> float:
+        """One-sided p-value of the t-test: the mean is greater than zero."""
+        from scipy.stats import t
+
+        if math.isnan(self.variance):
+            return float("nan")
+        if self.variance == 0:
+            return 0.0 if self.mean > 0 else 1.0
+        return float(t.sf(self.mean / math.sqrt(self.variance), self.dof))
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """The two-sided confidence interval of the mean; NaN where the variance is unknown."""
+        from scipy.stats import t
+
+        if math.isnan(self.variance):
+            return float("nan"), float("nan")
+        if self.variance == 0:
+            return self.mean, self.mean
+        half = float(t.ppf((1 + confidence) / 2, self.dof)) * math.sqrt(self.variance)
+        return self.mean - half, self.mean + half
+
+
+def corrected_mean(differences: ArrayLike, test_per_train: float = TEST_PER_TRAIN) -> Estimate:
+    """The mean of one difference a fold, with Nadeau and Bengio's corrected variance.
+
+    Trainings of different folds see mostly the same graphs, so the differences are not
+    independent and the variance s^2 / n of their mean is too small. The corrected one is
+
+        (1 / n + test_per_train) * s^2,    s^2 = sum_i (d_i - mean)^2 / (n - 1)
+
+    with n - 1 degrees of freedom. A NaN (a diverged fold) is left out.
+
+    Args:
+        differences: one number a fold.
+        test_per_train: how many graphs are tested on for each one trained on.
+
+    Example:
+        >>> estimate = corrected_mean([1.0, 3.0], test_per_train=0.5)
+        >>> estimate.mean, estimate.variance, estimate.dof  # s^2 = 2
+        (2.0, 2.0, 1)
+    """
+    values = np.asarray(differences, dtype=float)
+    values = values[~np.isnan(values)]
+    n = len(values)
+    mean = float(np.mean(values)) if n else float("nan")
+    if n < 2:
+        return Estimate(mean, float("nan"), 0)
+    # Equal differences must have variance 0, whatever the last bits of their mean.
+    spread = float(np.var(values, ddof=1)) if np.ptp(values) > 1e-9 else 0.0
+    return Estimate(mean, (1 / n + test_per_train) * spread, n - 1)
+
+
+def average(estimates: Sequence[Estimate]) -> Estimate:
+    """The unweighted average of independent estimates, one for each data set.
+
+    Its variance is sum_k v_k / K^2; its degrees of freedom are Welch and Satterthwaite's. It
+    speaks of these data sets, not of data sets in general.
+
+    Example:
+        >>> average([Estimate(1.0, 2.0, 9), Estimate(3.0, 2.0, 9)])
+        Estimate(mean=2.0, variance=1.0, dof=18.0)
+    """
+    if not estimates:
+        return Estimate(float("nan"), float("nan"), 0)
+    count = len(estimates)
+    total = sum(e.variance for e in estimates)
+    parts = sum(e.variance**2 / e.dof for e in estimates if e.variance > 0)
+    dof = total**2 / parts if parts > 0 else float(sum(e.dof for e in estimates))
+    return Estimate(sum(e.mean for e in estimates) / count, total / count**2, dof)

@@ -1,0 +1,174 @@
+"""The paper's table: a row a method, a column a data set, the average and p."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .comparison import AVERAGE, compare_with_paper
+from .settings import Setting
+from .significance import overall_tests
+from .style import AGGREGATIONS, BASELINES, DATASETS, MODELS, in_order, method_label
+from .summary import only_setting, summarise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Published:
+    """The paper's counterpart of a cell, and how ours relates to it (`compare_with_paper`).
+
+    Example:
+        >>> Published(mean=86.7, std=4.4, difference=-0.5, z=-0.25, within=True).within
+        True
+    """
+
+    mean: float
+    std: float
+    difference: float
+    z: float
+    within: bool | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A method on a data set, or its average: accuracies in percent.
+
+    Args:
+        mean: over folds; NaN where no fold has finished.
+        std: over folds; NaN for one fold, and for the average.
+        folds: finished folds.
+        diverged: trainings that diverged.
+        best: whether no other row of the group prints a higher mean.
+        paper: the published counterpart.
+
+    Example:
+        >>> Cell(mean=86.2, std=4.1, folds=10).best
+        False
+    """
+
+    mean: float
+    std: float
+    folds: int
+    diverged: int = 0
+    best: bool = False
+    paper: Published | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method: its cell for each data set (None where it was not run), average and p.
+
+    Args:
+        model: as in the results.
+        aggregation: as in the results.
+        cells: by data set.
+        average: over the data sets; None where one of the table's is missing.
+        p: of the paper's Wilcoxon test against vpa; None where there is nothing to test.
+        p_paper: the published one.
+
+    Example:
+        >>> Row("GIN", "vpa", {}, None, None, None).label
+        'GIN+vpa'
+    """
+
+    model: str
+    aggregation: str
+    cells: dict[str, Cell | None]
+    average: Cell | None
+    p: float | None
+    p_paper: float | None
+
+    @property
+    def label(self) -> str:
+        """The method's name."""
+        return method_label(self.model, self.aggregation)
+
+
+@dataclass(frozen=True)
+class AccuracyTable:
+    """The table that `accuracy_table` builds: rows in groups of one model each.
+
+    Example:
+        >>> AccuracyTable(Setting("released", "auto"), ("MUTAG",), ()).datasets
+        ('MUTAG',)
+    """
+
+    setting: Setting
+    datasets: tuple[str, ...]
+    groups: tuple[tuple[Row, ...], ...]
+
+    @property
+    def rows(self) -> Iterator[Row]:
+        """All rows, group after group."""
+        return (row for group in self.groups for row in group)
+
+
+def accuracy_table(folds: pd.DataFrame) -> AccuracyTable:
+    """Lay the results of one setting out as the paper does.
+
+    Rows are grouped by model, the baselines after them; in each group the best mean of a column is
+    marked, both where two print the same.
+
+    Example:
+        >>> import pandas as pd
+        >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed",
+        ...            "test_acc", "status"]
+        >>> rows = [["MUTAG", "GIN", aggr, "released", "auto", fold, 0, accuracy, "done"]
+        ...         for aggr, accuracy in (("sum", 0.7), ("vpa", 0.8)) for fold in range(2)]
+        >>> table = accuracy_table(pd.DataFrame(rows, columns=columns))
+        >>> [(row.label, row.cells["MUTAG"].best) for row in table.rows]
+        [('GIN+sum', False), ('GIN+vpa', True)]
+    """
+    cells = _cells(folds)
+    methods = {(model, aggregation) for _, model, aggregation in cells}
+    datasets = tuple(in_order((key[0] for key in cells if key[0] != AVERAGE), DATASETS))
+    columns = (*datasets, AVERAGE) if len(datasets) > 1 else datasets
+    tests = overall_tests(folds).set_index(["model", "aggregation"])
+    groups: dict[str, list[Row]] = {}
+    for model in in_order((model for model, _ in methods), MODELS):
+        for aggregation in in_order((a for m, a in methods if m == model), AGGREGATIONS):
+            by_column = {name: cells.get((name, model, aggregation)) for name in columns}
+            average = by_column.pop(AVERAGE, None)
+            test = tests.loc[model, aggregation] if (model, aggregation) in tests.index else None
+            row = Row(
+                *(model, aggregation, by_column, average),
+                p=None if test is None else float(test["p_wilcoxon"]),
+                p_paper=None if test is None or test.isna()["p_paper"] else float(test["p_paper"]),
+            )
+            groups.setdefault("" if model in BASELINES else model, []).append(row)
+    return AccuracyTable(only_setting(folds), datasets, tuple(map(tuple, groups.values())))
+
+
+def _cells(folds: pd.DataFrame) -> dict[tuple[str, str, str], Cell]:
+    """All cells by data set, model and aggregation, with the averages of complete methods."""
+    summary = summarise(folds)
+    datasets = summary["dataset"].nunique()
+    finished = summary[summary["folds"] > 0].groupby(["model", "aggregation"], as_index=False)
+    averages = finished.agg(mean=("mean", "mean"), sets=("mean", "size"), folds=("folds", "sum"))
+    averages = averages[averages["sets"] == datasets].assign(
+        dataset=AVERAGE, std=float("nan"), diverged=0
+    )
+    published = {
+        (row.dataset, row.model, row.aggregation): Published(
+            row.paper, row.paper_std, row.difference, row.z, row.within
+        )
+        for row in compare_with_paper(folds).itertuples()
+    }
+    rows = [*summary.itertuples(), *averages.itertuples()]
+    printed: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        if row.folds:
+            printed.setdefault((row.dataset, row.model), []).append(round(row.mean, 1))
+    cells = {}
+    for row in rows:
+        rivals = printed.get((row.dataset, row.model), [])
+        key = (row.dataset, row.model, row.aggregation)
+        cells[key] = Cell(
+            *(row.mean, row.std, int(row.folds), int(row.diverged)),
+            best=len(rivals) > 1 and round(row.mean, 1) == max(rivals),
+            paper=published.get(key),
+        )
+    return cells
