@@ -7,6 +7,8 @@ import sys
 import time
 
 import pytest
+import typer
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 import gnn_vpa
@@ -21,21 +23,27 @@ def test_version() -> None:
     assert result.stdout == f"gnn-vpa {gnn_vpa.__version__}\n"
 
 
-@pytest.mark.parametrize("args", [["--help"], ["-h"]])
-def test_help_lists_every_command_and_an_example(args: list[str]) -> None:
-    result = CliRunner().invoke(app, args)
-    assert result.exit_code == 0
-    for command in app.registered_commands:
-        assert command.callback is not None
-        assert command.callback.__name__ in result.stdout
-    assert "Example" in result.stdout
+COMMANDS = [
+    [name] if not isinstance(command, TyperGroup) else [name, subcommand]
+    for name, command in typer.main.get_group(app).commands.items()
+    for subcommand in getattr(command, "commands", [""])
+]
 
 
-@pytest.mark.parametrize("command", [c.callback.__name__ for c in app.registered_commands])
-def test_the_help_of_every_command_shows_an_example(command: str) -> None:
-    result = CliRunner().invoke(app, [command, "--help"])
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_lists_every_command_and_shows_examples(option: str) -> None:
+    result = CliRunner().invoke(app, [option])
     assert result.exit_code == 0
-    assert f"gnn-vpa {command}" in result.stdout.split("Example")[1]
+    listed, examples = result.stdout.split("Example")
+    assert {command[0] for command in COMMANDS} <= set(listed.split())
+    assert "gnn-vpa " in examples
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_the_help_of_every_command_shows_an_example(command: list[str]) -> None:
+    result = CliRunner().invoke(app, [*command, "--help"])
+    assert result.exit_code == 0
+    assert f"gnn-vpa {' '.join(command)}" in result.stdout.split("Example")[1]
 
 
 def test_a_mistyped_command_is_answered_with_the_nearest() -> None:

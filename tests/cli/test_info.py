@@ -24,13 +24,22 @@ def test_versions_and_the_backend_of_the_cpu() -> None:
 
 def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(info, "_EXTRAS", {"surely-not-installed": "ray"})
-    assert _found()["surely-not-installed"] == "not installed: pip install 'gnn-vpa[ray]'"
+    remedy = "not installed: pip install 'gnn-vpa[ray]'"
+    assert _found()["surely-not-installed"] == remedy
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert remedy in CliRunner().invoke(app, ["info"]).stdout
 
 
 def test_the_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("GNN_VPA_DATA", raising=False)
-    assert _found()["data"] == "GNN_VPA_DATA is not set"
+    monkeypatch.setenv("GNN_VPA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GNN_VPA_DATA", str(tmp_path / "missing"))
+    assert "missing does not exist" in _found()["data"]
     monkeypatch.setenv("GNN_VPA_DATA", str(tmp_path))
-    assert _found()["data"] == f"no archive in {tmp_path}"
+    (tmp_path / "NCI1.zip").touch()
     (tmp_path / "MUTAG.zip").touch()
-    assert _found()["data"] == f"MUTAG in {tmp_path}"
+    assert _found()["data"] == f"MUTAG, NCI1 in {tmp_path}"
+
+
+def test_no_data_says_how_to_get_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gnn_vpa.graphs.find_archives", dict)
+    assert _found()["data"] == "none: gnn-vpa data get MUTAG"

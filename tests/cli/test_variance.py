@@ -13,19 +13,21 @@ def test_a_pipe_gets_one_line_for_each_number_of_neighbours() -> None:
     result = CliRunner().invoke(app, ["variance", *QUICK])
     assert result.exit_code == 0
     header, *rows, summary = result.stdout.splitlines()
-    assert header.split("\t")[:3] == ["N", "sum measured", "sum predicted"]
+    assert header.split("\t") == ["N", "sum", "mean", "max", "vpa"]
     assert [row.split("\t")[0] for row in rows] == ["1", "3", "10", "20"]
-    predicted = [row.split("\t")[2::2] for row in rows]
-    assert predicted[-1] == ["20.0", "0.0500", "0.276", "1.00"]
-    assert summary.startswith("With 20 neighbours")
+    predicted = [cell.split()[1] for cell in rows[-1].split("\t")[1:]]
+    assert predicted == ["(20.0)", "(0.0500)", "(0.276)", "(1.00)"]
+    assert summary.startswith("Over 20 neighbours")
 
 
 def test_a_terminal_gets_a_drawn_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "100")
-    result = CliRunner().invoke(app, ["variance", *QUICK])
+    monkeypatch.setenv("COLUMNS", "80")
+    result = CliRunner().invoke(app, ["variance", "--trials", "50"])
     assert result.exit_code == 0
-    assert "━" in result.stdout
+    assert "───" in result.stdout
+    assert "(0.000100)" in result.stdout, "80 columns are enough for every number"
+    assert "…" not in result.stdout
     assert "\t" not in result.stdout
 
 

@@ -7,6 +7,7 @@ import typer
 import gnn_vpa
 
 from ._errors import ExplainingGroup
+from .data import app as data
 from .info import info
 from .variance import variance
 
@@ -17,10 +18,11 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Example: [bold]gnn-vpa variance --out runs/variance[/bold]",
+    epilog="Examples:\n\n  gnn-vpa variance --out runs/variance\n\n  gnn-vpa data get MUTAG",
 )
 app.command()(info)
 app.command()(variance)
+app.add_typer(data, name="data")
 
 
 def main() -> None:

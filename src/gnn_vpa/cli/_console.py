@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -11,19 +12,23 @@ from rich.table import Table
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table: drawn in a terminal, tab-separated lines into a file or a pipe.
 
+    A column of numbers is set flush right.
+
     Example:
         >>> print_table("Variance", ["N", "vpa"], [["1", "1.00"]])  # doctest: +NORMALIZE_WHITESPACE
         N   vpa
         1   1.00
     """
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         for line in (header, *rows):
             typer.echo("\t".join(line))
         return
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for place, name in enumerate(header):
-        table.add_column(name, justify="left" if place == 0 else "right")
+    rows = list(rows)
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    for name, *cells in zip(header, *rows, strict=True):
+        numeric = all(cell[:1].isdigit() for cell in cells)
+        table.add_column(name, justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*row)
     console.print(table)
@@ -39,7 +44,7 @@ def progress(message: str) -> Iterator[None]:
         >>> with progress("Measuring"):
         ...     answer = 42
     """
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True, highlight=False, markup=False)
     if console.is_terminal:
         with console.status(f"{message} …"):
             yield

@@ -1,13 +1,12 @@
 """``gnn-vpa info``: what is installed, and what will be used."""
 
-import os
 import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import gnn_vpa
 
+from ..errors import GnnVpaError
 from ._console import print_table
 
 _LIBRARIES = ("torch", "torch_geometric", "triton", "numpy", "scipy", "scikit-learn", "pandas")
@@ -21,7 +20,7 @@ def info() -> None:
 
       gnn-vpa info
     """
-    rows = [("gnn-vpa", gnn_vpa.__version__), *_versions(), *_devices(), ("data", _data())]
+    rows = [("gnn-vpa", gnn_vpa.__version__), *_versions(), *_devices(), *_data()]
     print_table("gnn-vpa", ["what", "found"], rows)
 
 
@@ -47,9 +46,17 @@ def _devices() -> Iterator[tuple[str, str]]:
         yield f"cuda:{number}", f"{device.name}, {memory:.0f} GiB, backend {backend('cuda')}"
 
 
-def _data() -> str:
-    folder = os.environ.get("GNN_VPA_DATA")
-    if folder is None:
-        return "GNN_VPA_DATA is not set"
-    archives = sorted(archive.stem for archive in Path(folder).glob("*.zip"))
-    return f"{', '.join(archives) or 'no archive'} in {folder}"
+def _data() -> Iterator[tuple[str, str]]:
+    from gnn_vpa.graphs import find_archives
+
+    try:
+        found = find_archives()
+    except GnnVpaError as error:
+        yield "data", str(error)
+        return
+    folders = sorted({archive.parent for archive in found.values()})
+    for folder in folders:
+        names = (name for name, archive in sorted(found.items()) if archive.parent == folder)
+        yield "data", f"{', '.join(names)} in {folder}"
+    if not folders:
+        yield "data", "none: gnn-vpa data get MUTAG"

@@ -85,21 +85,21 @@ def _draw(points: list["VariancePoint"], picture: Path) -> None:
 def _print(points: list["VariancePoint"]) -> None:
     columns = {aggr: [point for point in points if point.aggr == aggr] for aggr in _AGGRS}
     print_table(
-        "Variance after aggregating N messages of variance 1, measured beside predicted",
-        ["N", *(f"{aggr} {kind}" for aggr in _AGGRS for kind in ("measured", "predicted"))],
+        "Variance after aggregating N messages of variance 1: measured (predicted)",
+        ["N", *columns],
         [
-            [f"{row[0].n:,}", *(text for point in row for text in _cells(point))]
+            [f"{row[0].n:,}", *(_cell(point) for point in row)]
             for row in zip(*columns.values(), strict=True)
         ],
     )
     at_last = ", ".join(
-        f"{_number(line[-1].measured.variance)} ({aggr})" for aggr, line in columns.items()
+        f"{_number(line[-1].measured.variance)} with {aggr}" for aggr, line in columns.items()
     )
-    typer.echo(f"With {points[-1].n:,} neighbours, a variance of 1 becomes {at_last}.")
+    typer.echo(f"Over {points[-1].n:,} neighbours, a variance of 1 becomes {at_last}.")
 
 
-def _cells(point: "VariancePoint") -> tuple[str, str]:
-    return _number(point.measured.variance), _number(point.predicted)
+def _cell(point: "VariancePoint") -> str:
+    return f"{_number(point.measured.variance)} ({_number(point.predicted)})"
 
 
 def _number(value: float) -> str:
