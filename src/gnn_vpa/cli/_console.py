@@ -25,7 +25,8 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]
             typer.echo("\t".join(line))
         return
     rows = list(rows)
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    console.print(title, style="bold")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name, *cells in zip(header, *rows, strict=True):
         numeric = all(cell[:1].isdigit() for cell in cells)
         table.add_column(name, justify="right" if numeric else "left")
