@@ -19,6 +19,8 @@ _STYLE: dict[Any, Any] = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
+    "figure.constrained_layout.h_pad": 0.08,
+    "figure.constrained_layout.w_pad": 0.1,
     "font.size": 10.5,
     "grid.color": "#e6e6e6",
     "grid.linewidth": 0.8,
