@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from .._format import count, listing
 from .._published import FOLDS
+from ..comparison import compare_with_paper
 from ..figures import fold_dots, learning_curves
 from ..findings import findings
 from ..settings import KEYS, Setting, require_columns, split_by_setting
@@ -33,6 +34,7 @@ class Part:
     table: AccuracyTable
     overall: pd.DataFrame
     by_dataset: pd.DataFrame
+    has_paper: bool
     curves: dict[str, list[tuple[str, Markup]]]
     dots: list[tuple[str, Markup]]
 
@@ -57,13 +59,15 @@ def content(
 
 
 def _part(setting: Setting, folds: pd.DataFrame, curves: pd.DataFrame) -> Part:
+    has_paper = not compare_with_paper(folds).empty
     return Part(
         setting=setting,
         findings=findings(folds),
-        remarks=list(_remarks(setting, folds, curves)),
+        remarks=list(_remarks(setting, folds, curves)) if has_paper else [],
         table=accuracy_table(folds),
         overall=overall_tests(folds),
         by_dataset=dataset_tests(folds),
+        has_paper=has_paper,
         curves={
             model: [
                 (name, Markup(learning_curves(of_model[of_model["dataset"] == name])))
@@ -89,14 +93,14 @@ def _with_columns(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame
 
 def _remarks(setting: Setting, folds: pd.DataFrame, curves: pd.DataFrame) -> Iterator[str]:
     """How the run departs from the one that the paper's numbers come from."""
-    if folds.empty or setting.published_table is None:
-        return
     departures = []
     if setting.variant != "released":
         departures.append(f"the models are not as released but {setting.variant or 'as given'}")
     by_cell = folds.groupby(["dataset", "model", "aggregation"])["fold"].nunique()
     if by_cell.min() < FOLDS:
-        departures.append(f"some cells have {count(int(by_cell.min()), 'fold')} instead of {FOLDS}")
+        fewest = count(int(by_cell.min()), "fold")
+        scope = "every cell has" if by_cell.nunique() == 1 else "a cell has as few as"
+        departures.append(f"{scope} {fewest} instead of {FOLDS}")
     if not curves.empty:
         epochs = int(curves.groupby(["dataset", "model", "aggregation"])["epoch"].nunique().max())
         if epochs != _EPOCHS:

@@ -1,0 +1,88 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import t, ttest_1samp
+
+from gnn_vpa.analysis import Estimate, average, corrected_mean
+
+SAMPLE = np.random.default_rng(0).normal(0.5, 1.0, 10)
+
+
+def test_without_shared_data_it_is_the_ordinary_t_test() -> None:
+    estimate = corrected_mean(SAMPLE, test_per_train=0)
+    expected = ttest_1samp(SAMPLE, 0, alternative="greater")
+    assert estimate.p_greater == pytest.approx(expected.pvalue)
+    interval = ttest_1samp(SAMPLE, 0).confidence_interval(0.95)
+    assert estimate.interval() == pytest.approx((interval.low, interval.high))
+
+
+def test_the_correction_scales_the_statistic() -> None:
+    """With n = 10 and one graph tested for eight trained, t shrinks by sqrt(0.1 / 0.225)."""
+    plain = ttest_1samp(SAMPLE, 0).statistic
+    expected = t.sf(plain * math.sqrt(0.1 / (0.1 + 1 / 8)), 9)
+    assert corrected_mean(SAMPLE).p_greater == pytest.approx(expected)
+
+
+def test_variance_by_hand() -> None:
+    estimate = corrected_mean([1.0, 2.0, 3.0, 6.0], test_per_train=0.25)
+    assert estimate.mean == 3.0
+    assert estimate.variance == pytest.approx((1 / 4 + 1 / 4) * (4 + 1 + 0 + 9) / 3)
+    assert estimate.dof == 3
+
+
+def test_one_fold_has_a_mean_and_no_interval() -> None:
+    estimate = corrected_mean([2.0])
+    assert estimate.mean == 2.0
+    assert math.isnan(estimate.p_greater)
+    assert all(math.isnan(end) for end in estimate.interval())
+
+
+def test_equal_differences_leave_no_doubt() -> None:
+    assert corrected_mean([0.1 + 0.2, 0.3, 0.3]).p_greater == 0.0
+    assert corrected_mean([0.0, 0.0]).p_greater == 1.0
+    assert corrected_mean([-1.0, -1.0]).p_greater == 1.0
+    assert corrected_mean([2.0, 2.0]).interval() == (2.0, 2.0)
+
+
+def test_diverged_folds_are_left_out() -> None:
+    assert corrected_mean([1.0, math.nan, 3.0]) == corrected_mean([1.0, 3.0])
+    assert math.isnan(corrected_mean([math.nan]).mean)
+
+
+def test_p_is_half_where_the_mean_is_zero() -> None:
+    assert corrected_mean([-1.0, 1.0]).p_greater == pytest.approx(0.5)
+
+
+def test_average_of_one_is_itself() -> None:
+    estimate = corrected_mean(SAMPLE)
+    averaged = average([estimate])
+    assert averaged.mean == estimate.mean
+    assert averaged.variance == pytest.approx(estimate.variance)
+    assert averaged.dof == pytest.approx(9)
+
+
+def test_average_takes_the_degrees_of_freedom_of_the_noisiest() -> None:
+    """Welch and Satterthwaite: a variance that dominates brings its own, equal ones add up."""
+    noisy, quiet = Estimate(0.0, 1.0, 9), Estimate(0.0, 1e-9, 9)
+    assert average([noisy, quiet]).dof == pytest.approx(9)
+    assert average([noisy, noisy]).dof == pytest.approx(18)
+
+
+def test_average_needs_every_variance() -> None:
+    averaged = average([Estimate(1.0, 1.0, 9), Estimate(3.0, math.nan, 0)])
+    assert averaged.mean == 2.0
+    assert math.isnan(averaged.variance)
+    assert math.isnan(average([]).mean)
+
+
+def test_average_of_certain_estimates_is_certain() -> None:
+    assert average([Estimate(1.0, 0.0, 9), Estimate(3.0, 0.0, 9)]).p_greater == 0.0
+
+
+def test_interval_covers_the_mean_as_often_as_it_says() -> None:
+    """Independent folds, so no correction: 2,000 intervals, within five standard errors."""
+    rng = np.random.default_rng(1)
+    intervals = [corrected_mean(rng.normal(1, 2, 10), 0).interval(0.9) for _ in range(2000)]
+    covered = sum(low <= 1 <= high for low, high in intervals)
+    assert abs(covered - 1800) < 5 * math.sqrt(2000 * 0.9 * 0.1)

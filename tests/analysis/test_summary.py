@@ -1,0 +1,58 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gnn_vpa.analysis import fold_accuracies, summarise
+from gnn_vpa.errors import UsageError
+
+CELL = ("MUTAG", "GIN", "vpa")
+
+
+def test_mean_and_sample_standard_deviation_in_percent(make_folds) -> None:
+    row = summarise(make_folds({CELL: [0.7, 0.8, 0.9]})).iloc[0]
+    assert (row["mean"], row["std"]) == (pytest.approx(80), pytest.approx(10))
+    assert (row["folds"], row["diverged"]) == (3, 0)
+
+
+def test_seeds_are_averaged_within_a_fold_first(make_folds) -> None:
+    """Two seeds that differ much and folds that do not: the spread over folds stays small."""
+    seeds = [make_folds({CELL: [0.6, 0.6]}, seed=0), make_folds({CELL: [0.8, 0.8]}, seed=1)]
+    row = summarise(pd.concat(seeds)).iloc[0]
+    assert (row["mean"], row["std"], row["folds"]) == (pytest.approx(70), pytest.approx(0), 2)
+
+
+def test_a_diverged_training_is_left_out_and_counted(make_folds) -> None:
+    row = summarise(make_folds({CELL: [0.7, math.nan, 0.9]})).iloc[0]
+    assert (row["mean"], row["folds"], row["diverged"]) == (pytest.approx(80), 2, 1)
+
+
+def test_a_diverged_training_has_no_accuracy_even_where_one_was_recorded(make_folds) -> None:
+    folds = make_folds({CELL: [0.7, math.nan]}).fillna({"test_acc": 0.99})
+    assert summarise(folds)["mean"].tolist() == pytest.approx([70])
+
+
+def test_one_seed_of_a_fold_may_diverge(make_folds) -> None:
+    seeds = [make_folds({CELL: [0.6]}, seed=0), make_folds({CELL: [math.nan]}, seed=1)]
+    row = fold_accuracies(pd.concat(seeds)).iloc[0]
+    assert (row["accuracy"], row["diverged"]) == (pytest.approx(60), 1)
+
+
+def test_one_fold_has_no_standard_deviation(make_folds) -> None:
+    assert np.isnan(summarise(make_folds({CELL: [0.7]}))["std"].iloc[0])
+
+
+def test_no_folds_have_no_rows(make_folds) -> None:
+    assert summarise(make_folds({CELL: [0.7]}).iloc[:0]).empty
+
+
+def test_settings_do_not_mix(make_folds) -> None:
+    folds = pd.concat([make_folds({CELL: [0.7]}, variant=name) for name in ("released", "printed")])
+    with pytest.raises(UsageError, match=r"2 settings .*as released.*split_by_setting"):
+        summarise(folds)
+
+
+def test_a_missing_column_is_named(make_folds) -> None:
+    with pytest.raises(UsageError, match="no column test_acc"):
+        summarise(make_folds({CELL: [0.7]}).drop(columns="test_acc"))
