@@ -49,7 +49,7 @@ def read_cached(source: Path) -> GraphSet:
         return _open(copy)
     except FileNotFoundError:
         pass
-    except (OSError, SafetensorError, GnnVpaError, TypeError, ValueError) as error:
+    except (OSError, SafetensorError, GnnVpaError, KeyError, TypeError) as error:
         _log.info("the cached copy %s is made again: %s", copy, error)
     graphs = read_tu(source)
     try:

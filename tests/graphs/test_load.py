@@ -1,0 +1,128 @@
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gnn_vpa.errors import GnnVpaError, UsageError
+from gnn_vpa.graphs import load, locate
+
+
+@pytest.fixture
+def data_dir(write_tu: Callable[..., Path]) -> Path:
+    write_tu("IMDB-BINARY")
+    return write_tu("MINE").parent
+
+
+def test_by_the_name_of_the_paper_or_of_the_archive(data_dir: Path) -> None:
+    assert load("imdb-b", data_dir).name == "IMDB-BINARY"
+    assert load("IMDB-BINARY", data_dir).name == "IMDB-BINARY"
+    assert load("mine", data_dir).name == "MINE"
+
+
+def test_by_path(data_dir: Path, zip_folder: Callable[..., Path]) -> None:
+    assert load(data_dir / "MINE").name == "MINE"
+    assert load(str(zip_folder(data_dir / "MINE"))).name == "MINE"
+
+
+def test_a_folder_right_here(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(data_dir)
+    assert load("MINE").name == "MINE"
+
+
+def test_a_folder_here_that_only_has_the_name(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere" / "MINE").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert load("MINE", data_dir).num_graphs == 2
+
+
+def test_mutag_of_grakel() -> None:
+    pytest.importorskip("grakel")
+    assert load("mutag").num_graphs == 188
+
+
+def test_the_package_grakel_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "grakel", raising=False)
+    locate.find_archives()
+    assert "grakel" not in sys.modules
+
+
+def test_a_name_that_nobody_knows(data_dir: Path) -> None:
+    with pytest.raises(UsageError, match=r"'MINEE': did you mean MINE"):
+        load("MINEE", data_dir)
+
+
+def test_a_known_set_that_is_not_here(data_dir: Path) -> None:
+    with pytest.raises(UsageError, match=r"COLLAB is not on .* IMDB-BINARY.* data get COLLAB"):
+        load("collab", data_dir)
+
+
+def test_a_path_that_is_not_there() -> None:
+    with pytest.raises(UsageError, match=r"nowhere/X does not exist"):
+        load("nowhere/X")
+
+
+MODULE = """
+import torch
+from torch_geometric.data import Data
+def graphs():
+    return [Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2, y=y) for y in (0, 1)]
+def generator():
+    yield from graphs()
+def fails():
+    raise RuntimeError("no luck")
+def wrong():
+    return [1, 2]
+number = 3
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "own_graphs.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_graphs", raising=False)
+    return "own_graphs"
+
+
+@pytest.mark.parametrize("function", ["graphs", "generator"])
+def test_by_function(own_module: str, function: str) -> None:
+    before = list(sys.path)
+    graphs = load(f"{own_module}:{function}")
+    assert (graphs.num_graphs, graphs.name) == (2, f"{own_module}:{function}")
+    assert sys.path == before
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("no_such_module:graphs", "must name a module and its function: No module named"),
+        ("own_graphs:absent", "must name a module and its function: .*'absent'"),
+        ("own_graphs:number", "failed with TypeError"),
+        ("own_graphs:fails", "failed with RuntimeError: no luck"),
+        ("own_graphs:wrong", "graph 0: expected a torch_geometric.data.Data, got int"),
+        (":graphs", "must name a module"),
+    ],
+)
+def test_a_function_that_cannot_be_used(own_module: str, reference: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        load(reference)
+
+
+def test_graphs_without_edges(
+    write_tu: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="gnn_vpa"):
+        assert load(write_tu("SOME", A="1, 2\n2, 1\n")).num_graphs == 2
+    assert [record.getMessage() for record in caplog.records] == ["SOME: 1 graph(s) have no edge"]
+    with pytest.raises(UsageError, match=r"BARE: none of its graphs has an edge"):
+        load(write_tu("BARE", A=""))
+
+
+def test_a_damaged_archive_is_no_usage_error(write_tu: Callable[..., Path]) -> None:
+    with pytest.raises(GnnVpaError, match=r"line 1") as caught:
+        load(write_tu(A="x, y\n"))
+    assert not isinstance(caught.value, UsageError)

@@ -1,0 +1,66 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from gnn_vpa.errors import UsageError
+from gnn_vpa.graphs import read_tu, splits
+
+
+def test_as_the_released_code_splits(tu_dir: Path) -> None:
+    y = read_tu(tu_dir / "MUTAG.zip").y
+    folds = StratifiedKFold(n_splits=10, shuffle=True, random_state=42)
+    released = list(folds.split(np.zeros(len(y)), y.numpy()))
+    for split, (rest, test) in zip(splits(y), released, strict=True):
+        train, valid = train_test_split(
+            rest, train_size=0.888889, stratify=y[rest], random_state=42
+        )
+        assert split.train.tolist() == train.tolist()
+        assert split.valid.tolist() == valid.tolist()
+        assert split.test.tolist() == test.tolist()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    members=st.lists(st.integers(10, 40), min_size=2, max_size=4),
+    folds=st.integers(3, 10),
+    seed=st.integers(0, 99),
+)
+def test_every_graph_once_and_classes_in_proportion(
+    members: list[int], folds: int, seed: int
+) -> None:
+    y = torch.repeat_interleave(torch.arange(len(members)), torch.tensor(members))
+    parts = splits(y, folds, seed)
+    assert torch.cat([part.test for part in parts]).sort().values.tolist() == list(range(len(y)))
+    for part in parts:
+        assert torch.cat(part).sort().values.tolist() == list(range(len(y)))
+        for label, count in enumerate(members):
+            assert abs(int((y[part.test] == label).sum()) - count / folds) < 1
+
+
+def test_the_seed_decides() -> None:
+    y = torch.arange(60) % 2
+    assert splits(y, seed=1)[0].test.tolist() == splits(y, seed=1)[0].test.tolist()
+    assert splits(y, seed=1)[0].test.tolist() != splits(y, seed=2)[0].test.tolist()
+
+
+def test_a_class_that_is_too_small_is_named() -> None:
+    y = torch.tensor([0] * 30 + [1] * 9)
+    with pytest.raises(UsageError, match=r"class 1 has 9 member.s., too few for 10 folds"):
+        splits(y)
+    assert len(splits(y, folds=9)) == 9
+
+
+@pytest.mark.parametrize(("count", "folds"), [(20, 1), (20, 0), (0, 10)])
+def test_what_cannot_be_split(count: int, folds: int) -> None:
+    with pytest.raises(UsageError, match=rf"{folds} fold.s. of {count} graph"):
+        splits(torch.zeros(count, dtype=torch.int64), folds)
+
+
+def test_too_few_graphs_for_a_validation_set() -> None:
+    with pytest.raises(UsageError, match=r"too few to take a validation set"):
+        splits(torch.arange(12) % 4, folds=3)
