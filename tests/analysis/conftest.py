@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from gnn_vpa.analysis import render_report
 from gnn_vpa.analysis.style import DATASETS
 from gnn_vpa.paper import published
 
 Accuracies = dict[tuple[str, str, str], list[float]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_folds() -> Callable[..., pd.DataFrame]:
     """Folds from {(dataset, model, aggregation): accuracies}, NaN for one that diverged."""
 
@@ -43,7 +44,7 @@ def make_folds() -> Callable[..., pd.DataFrame]:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_curves() -> Callable[..., pd.DataFrame]:
     """Learning curves that fall at a rate of their own, for every fold of a frame."""
 
@@ -73,7 +74,7 @@ def make_curves() -> Callable[..., pd.DataFrame]:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def full_run(make_folds: Callable[..., pd.DataFrame]) -> pd.DataFrame:
     """All 12 methods on all 9 sets, drawn around the published means, with two baselines."""
     rng = np.random.default_rng(0)
@@ -88,7 +89,7 @@ def full_run(make_folds: Callable[..., pd.DataFrame]) -> pd.DataFrame:
     return make_folds(accuracies)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def provenance() -> dict[str, object]:
     """What a run says of itself."""
     return {
@@ -99,3 +100,13 @@ def provenance() -> dict[str, object]:
         "commit": "0123456789abcdef0123456789abcdef01234567",
         "device": "NVIDIA H200",
     }
+
+
+@pytest.fixture(scope="session")
+def full_page(
+    full_run: pd.DataFrame,
+    make_curves: Callable[..., pd.DataFrame],
+    provenance: dict[str, object],
+) -> str:
+    """The report of the whole table."""
+    return render_report(full_run, make_curves(full_run), provenance)

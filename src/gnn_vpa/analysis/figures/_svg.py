@@ -62,19 +62,20 @@ class Scale:
     def ticks(self, most: int = 5) -> list[float]:
         """Round values within the scale, about so many at most."""
         if self.log:
-            decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)))
-            # Over many decades the powers of ten do; over few, 2 and 5 between them help.
-            factors = (1, 2, 5) if len(decades) < 3 else (1,)
-            within = [
-                factor * 10.0**decade
-                for decade in decades
-                for factor in factors
-                if self.low <= factor * 10.0**decade <= self.high
-            ]
-            return within[:: math.ceil(len(within) / (most + 2)) or 1]
+            return self._log_ticks(most)
         step = _round_step((self.high - self.low) / most)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [index * step for index in range(first, last + 1)]
+
+    def _log_ticks(self, most: int) -> list[float]:
+        decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)))
+        ticks: list[float] = []
+        for factors in ((1, 2, 5), (1, 3), (1,)):
+            ticks = [factor * 10.0**decade for decade in decades for factor in factors]
+            ticks = [tick for tick in ticks if self.low <= tick <= self.high]
+            if len(ticks) <= most + 1:
+                return ticks
+        return ticks[:: math.ceil(len(ticks) / most)]
 
 
 def _round_step(rough: float) -> float:

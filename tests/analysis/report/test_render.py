@@ -1,0 +1,208 @@
+import math
+import os
+import re
+import stat
+from collections import Counter
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+
+from gnn_vpa.analysis import render_report, write_report
+
+NOTHING = pd.DataFrame()
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """The elements of a page, and whether they are nested as they should be."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def all(self, *tags: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.elements if tag in tags]
+
+
+def test_the_page_is_well_formed_and_named(full_page) -> None:
+    page = Page(full_page)
+    assert full_page.lstrip().lower().startswith("<!doctype html>")
+    assert page.all("html") == [{"lang": "en"}]
+    assert {"charset": "utf-8"} in page.all("meta")
+    assert len(page.all("title")) >= 1
+
+
+def test_nothing_is_asked_of_a_network(full_page) -> None:
+    page = Page(full_page)
+    policy = next(m for m in page.all("meta") if m.get("http-equiv") == "Content-Security-Policy")
+    assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'"
+    assert page.all("script", "link", "img", "iframe", "object", "embed") == []
+    assert all((a["href"] or "").startswith("#") for a in page.all("a"))
+    assert "url(" not in full_page
+    assert "@import" not in full_page
+    assert set(re.findall(r"https?://[^\"' ]+", full_page)) == {"http://www.w3.org/2000/svg"}
+
+
+def test_links_lead_somewhere_and_ids_are_unique(full_page) -> None:
+    page = Page(full_page)
+    ids = Counter(attributes["id"] for _, attributes in page.elements if "id" in attributes)
+    assert set(ids.values()) == {1}
+    targets = [a["href"][1:] for a in page.all("a")]
+    labels = [
+        attributes[name]
+        for _, attributes in page.elements
+        for name in ("aria-labelledby", "aria-describedby")
+        if name in attributes
+    ]
+    assert set(targets) | set(labels) <= set(ids)
+
+
+def test_headings_go_down_one_step_at_a_time(full_page) -> None:
+    levels = [int(tag[1]) for tag, _ in Page(full_page).elements if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_a_reader_who_does_not_see_finds_the_way(full_page) -> None:
+    page = Page(full_page)
+    assert len(page.all("main")) == len(page.all("header")) == len(page.all("nav")) == 1
+    assert len(page.all("caption")) == len(page.all("table")) == 3
+    assert all(th.get("scope") in ("col", "row") for th in page.all("th"))
+    assert all(svg["role"] == "img" and svg["aria-label"] for svg in page.all("svg"))
+    first = next(attributes for tag, attributes in page.elements if tag in ("a", "button", "input"))
+    assert first["href"] == "#main"
+
+
+def test_what_scrolls_can_be_reached_by_keyboard(full_page) -> None:
+    scrolling = [d for d in Page(full_page).all("div") if d.get("class") == "scroll"]
+    assert len(scrolling) == 3
+    assert all(
+        d["tabindex"] == "0" and d["role"] == "region" and d["aria-label"] for d in scrolling
+    )
+
+
+def test_every_part_is_there(full_page) -> None:
+    page = Page(full_page)
+    figures = len(page.all("figure"))
+    assert figures == 4 * 9 + 9  # learning curves of four models, and dots, for nine data sets
+    assert full_page.count('<th scope="row">') == 14 + 8 + 72
+    for words in (
+        "paper</span> (71.8 ± 4.0)",
+        "Majority class",
+        "WL subtree kernel + SVM",
+        "2.13.0+cpu",
+    ):
+        assert words in full_page
+
+
+def test_the_same_results_make_the_same_page(full_page, full_run, make_curves, provenance) -> None:
+    assert render_report(full_run, make_curves(full_run), provenance) == full_page
+
+
+def test_what_differs_from_the_paper_is_marked_without_colour(make_folds) -> None:
+    far = {("MUTAG", "GIN", "vpa"): [0.4, 0.41, 0.42]}
+    near = {("MUTAG", "GIN", "vpa"): [0.86, 0.87, 0.88]}
+    assert "≠</small>" in render_report(make_folds(far), NOTHING, {})
+    assert "≠</small>" not in render_report(make_folds(near), NOTHING, {})
+
+
+def test_no_finished_fold() -> None:
+    text = render_report(NOTHING, NOTHING, {})
+    assert "No fold has finished" in text
+    assert Page(text).all("table", "svg") == []
+
+
+def test_one_cell_and_one_fold(make_folds, make_curves) -> None:
+    folds = make_folds({("MUTAG", "GIN", "vpa"): [0.8]})
+    page = Page(render_report(folds, make_curves(folds, 1), {}))
+    assert len(page.all("table")) == 1
+    assert len(page.all("figure")) == 2
+
+
+def test_diverged_folds_are_shown_and_explained(make_folds, make_curves) -> None:
+    folds = make_folds(
+        {("MUTAG", "GIN", "sum"): [math.nan] * 3, ("MUTAG", "GIN", "vpa"): [0.8] * 3}
+    )
+    text = render_report(folds, make_curves(folds), {})
+    assert "<small>3 diverged</small>" in text
+    assert "3 of 6 trainings diverged: the loss was no longer a number" in text
+    assert "fold 0 at epoch 17" in text
+
+
+def test_data_of_ones_own_has_no_paper_beside_it(make_folds) -> None:
+    text = render_report(make_folds({("mine", "GIN", "vpa"): [0.8, 0.9]}), NOTHING, {})
+    assert "paper" not in re.sub(r"(?s)<style>.*</style>", "", text).replace("Setting: ", "")
+
+
+def test_another_protocol_is_said_to_be_one(make_folds, make_curves) -> None:
+    folds = make_folds({("MUTAG", "GIN", "vpa"): [0.8] * 3}, variant="printed")
+    text = render_report(folds, make_curves(folds, 20), {})
+    assert "Compare with the paper with care" in text
+    assert "every cell has 3 folds instead of 10" in text
+    assert "20 epochs instead of 200" in text
+    assert "not as released but printed" in text
+
+
+def test_the_papers_protocol_needs_no_care(make_folds, make_curves) -> None:
+    folds = make_folds({("MUTAG", "GIN", "vpa"): [0.8] * 10})
+    assert "with care" not in render_report(folds, make_curves(folds, 200), {})
+
+
+def test_each_setting_has_its_own_table(make_folds) -> None:
+    cell = {("IMDB-B", "GIN", "vpa"): [0.7, 0.8]}
+    folds = pd.concat([make_folds(cell), make_folds(cell, features="degree")])
+    text = render_report(folds, NOTHING, {})
+    assert len(Page(text).all("table")) == 2
+    assert "(72.0 ± 4.4)" in text
+    assert "(73.7 ± 3.7)" in text
+
+
+def test_names_cannot_break_out(make_folds, make_curves) -> None:
+    nasty = "</style><script>alert('1')</script>"
+    folds = make_folds({(nasty, nasty, "vpa"): [0.8, 0.9]}, variant=nasty)
+    text = render_report(folds, make_curves(folds), {nasty: {nasty: [nasty, nasty]}})
+    assert Page(text).all("script") == []
+
+
+def test_provenance_is_shown_at_any_depth() -> None:
+    text = render_report(NOTHING, NOTHING, {"a_b": {"c": {"d": [1, 2]}}, "e": None})
+    assert "<dt>a b</dt>" in text
+    assert "1, 2" in text
+
+
+def test_written_as_text_for_all_to_read(tmp_path) -> None:
+    path = write_report(NOTHING, NOTHING, {"name": "Ünï"}, tmp_path / "new" / "report.html")
+    assert "Ünï" in path.read_text(encoding="utf-8")
+    assert stat.S_IMODE(path.stat().st_mode) & 0o444 == 0o444
+    assert [p.name for p in path.parent.iterdir()] == ["report.html"]
+
+
+def test_a_failure_leaves_the_old_report(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def full_disk(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        write_report(NOTHING, NOTHING, {}, path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,101 @@
+import math
+
+import numpy as np
+
+from gnn_vpa.analysis import findings
+
+SUM, MEAN, VPA = (("mine", "GIN", name) for name in ("sum", "mean", "vpa"))
+NOISE = [0.00, 0.01, -0.01, 0.02, -0.02, 0.00, 0.01, -0.01, 0.02, -0.02]
+
+
+def around(mean: float, turn: int = 0) -> list[float]:
+    return [mean + noise for noise in np.roll(NOISE, turn)]
+
+
+def test_a_clear_lead_is_claimed(make_folds) -> None:
+    (sentence,) = findings(make_folds({SUM: around(0.6), VPA: around(0.8, 1)}))
+    assert sentence.startswith(
+        "With GIN on mine, vpa is more accurate than sum (+20.0 points, 95 %"
+    )
+
+
+def test_a_clear_loss_is_admitted(make_folds) -> None:
+    (sentence,) = findings(make_folds({SUM: around(0.8), VPA: around(0.6, 1)}))
+    assert "vpa is less accurate than sum (\N{MINUS SIGN}20.0 points" in sentence
+
+
+def test_no_difference_is_no_difference(make_folds) -> None:
+    (sentence,) = findings(make_folds({SUM: around(0.8), VPA: around(0.8, 1)}))
+    assert "vpa is not distinguishable from sum (0.0 points" in sentence
+
+
+def test_where_the_two_tests_disagree_it_is_said(make_folds) -> None:
+    lead = [0.00, 0.03, 0.01, 0.08, 0.02, -0.01, 0.04, 0.01, 0.06, 0.005]
+    first, second = findings(make_folds({SUM: [0.6] * 10, VPA: [0.6 + x for x in lead]}))
+    assert "not distinguishable from sum" in first
+    assert second.startswith("The paper's Wilcoxon test does find vpa better than GIN+sum (p = 0.0")
+    assert second.endswith("the corrected test does not confirm it.")
+
+
+def test_one_fold_is_not_tested(make_folds) -> None:
+    (sentence,) = findings(make_folds({SUM: [0.6], VPA: [0.8]}))
+    assert "untested against sum (+20.0 points, a single fold has no interval)" in sentence
+
+
+def test_one_aggregation_has_nothing_to_be_tested_against(make_folds) -> None:
+    assert findings(make_folds({VPA: [0.8, 0.8]})) == [
+        "GIN+vpa reaches 80.0 ± 0.0 % on mine.",
+        "Only one aggregation was run for each model, so there is nothing to test it against.",
+    ]
+
+
+def test_without_vpa_nothing_is_tested(make_folds) -> None:
+    first, second = findings(make_folds({SUM: [0.8, 0.8], MEAN: [0.9, 0.9]}))
+    assert first == "The most accurate cell: GIN+mean reaches 90.0 ± 0.0 % on mine."
+    assert second.startswith("vpa was not run")
+
+
+def test_folds_that_are_not_shared(make_folds) -> None:
+    second = findings(make_folds({SUM: [0.8, math.nan], VPA: [math.nan, 0.8]}))[1]
+    assert "no finished fold in common" in second
+
+
+def test_nothing_finished(make_folds) -> None:
+    nothing = make_folds({VPA: [0.8]}).iloc[:0]
+    assert findings(nothing) == [
+        "No fold has finished with an accuracy, so there is nothing to compare."
+    ]
+
+
+def test_all_diverged(make_folds) -> None:
+    first, second = findings(make_folds({VPA: [math.nan]}))
+    assert first.startswith("No fold has finished")
+    assert second.startswith("1 of 1 training diverged")
+
+
+def test_diverged_trainings_are_named_with_their_epoch(make_folds) -> None:
+    last = findings(make_folds({SUM: [0.6, 0.6, math.nan], VPA: [0.8] * 3}))[-1]
+    assert "1 of 6 trainings diverged" in last
+    assert "GIN+sum on mine, fold 2 at epoch 17" in last
+
+
+def test_many_diverged_trainings_are_counted(make_folds) -> None:
+    last = findings(make_folds({SUM: [math.nan] * 8, VPA: [0.8] * 8}))[-1]
+    assert "fold 4 at epoch 17; 3 more)" in last
+
+
+def test_several_models_have_a_headline(full_run) -> None:
+    headline, *rest = findings(full_run)
+    assert headline.startswith("vpa is more accurate than ")
+    assert " of the 8 methods it was compared with" in headline
+    assert [s.split()[1] for s in rest[:4]] == ["GIN", "GCN", "SGC", "GAT"]
+    assert any("plain SGC" in sentence for sentence in rest)
+
+
+def test_agreement_with_the_paper_is_counted(make_folds) -> None:
+    folds = make_folds(
+        {("MUTAG", "GIN", "vpa"): around(0.867), ("MUTAG", "GIN", "sum"): around(0.5)}
+    )
+    assert any(
+        s.startswith("1 of 2 numbers that the paper has too is within") for s in findings(folds)
+    )
