@@ -11,6 +11,7 @@ from .errors import GnnVpaError as GnnVpaError
 from .errors import UsageError as UsageError
 
 if TYPE_CHECKING:
+    from .nn import build_model as build_model
     from .ops import Graph as Graph
     from .ops import aggregate as aggregate
     from .ops import attend as attend
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "nn": ("build_model",),
     "ops": ("Graph", "aggregate", "attend", "backend"),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
@@ -30,6 +32,7 @@ __all__ = [
     "aggregate",
     "attend",
     "backend",
+    "build_model",
 ]
 
 

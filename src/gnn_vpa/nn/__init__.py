@@ -1,0 +1,23 @@
+"""The paper's models: one definition each, for one model or for many trained side by side."""
+
+from ._message import Multiplicity as Multiplicity
+from ._message import Scaled as Scaled
+from ._self_loops import Looped as Looped
+from ._self_loops import with_self_loops as with_self_loops
+from .build import build_model as build_model
+from .gat import GAT as GAT
+from .gcn import GCN as GCN
+from .gin import GIN as GIN
+from .sgc import SGC as SGC
+
+__all__ = [
+    "GAT",
+    "GCN",
+    "GIN",
+    "SGC",
+    "Looped",
+    "Multiplicity",
+    "Scaled",
+    "build_model",
+    "with_self_loops",
+]

@@ -1,0 +1,52 @@
+"""A Linear layer for one model or many, and for one-hot features that are never written out."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ._lanes import add_bias, by_lane
+
+Mix = Callable[[Tensor], Tensor]  # a sum over rows, [sources, F] -> [targets, F], of any width
+
+
+class Linear(nn.Linear):
+    """``torch.nn.Linear`` whose weight may have a lane axis: ``[L, out, in]``.
+
+    Example:
+        >>> codes = torch.tensor([2, 0])
+        >>> layer = Linear(3, 4)
+        >>> torch.equal(layer(codes), layer(torch.eye(3)[codes]))
+        True
+    """
+
+    def forward(self, x: Tensor, mix: Mix | None = None) -> Tensor:
+        """Return ``mix(x) W^T + b``.
+
+        Args:
+            x: Features ``[rows, in]``, or the codes ``[rows]`` of one-hot features.
+            mix: A linear map of rows that comes first. It commutes with ``W``: with codes, rows
+                of ``W^T`` are looked up before it, and the one-hot matrix is not needed.
+        """
+        if x.is_floating_point():
+            return self._product(x if mix is None else mix(x))
+        rows = self._lookup(x)
+        rows = rows if mix is None else mix(rows)
+        return rows if self.bias is None else add_bias(rows, self.bias)
+
+    def _product(self, x: Tensor) -> Tensor:
+        if self.weight.dim() == 2:
+            return F.linear(x, self.weight, self.bias)
+        x = by_lane(x, self.weight.shape[0])
+        if self.bias is None:
+            return torch.bmm(x, self.weight.mT).flatten(0, 1)
+        return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.mT).flatten(0, 1)
+
+    def _lookup(self, codes: Tensor) -> Tensor:
+        if self.weight.dim() == 2:
+            return F.embedding(codes, self.weight.mT)
+        lanes, _, width = self.weight.shape
+        first = torch.arange(0, lanes * width, width, device=codes.device)
+        rows = by_lane(codes, lanes) + first.unsqueeze(1)
+        return F.embedding(rows.flatten(), self.weight.mT.flatten(0, 1))

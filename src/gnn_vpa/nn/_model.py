@@ -1,0 +1,55 @@
+"""What the paper's four models share: how they are called."""
+
+from torch import Tensor, nn
+
+from ._checks import check_counts, check_input, one_hot
+from ._heads import LevelsHead, MLPHead
+
+
+class Model(nn.Module):
+    """A classifier of graphs: layers, then a head.
+
+    Every model is called as ``model(x, graph, readout, multiplicity=None, uniform=None)``:
+
+    ================  ==============================================================================
+    ``x``             features ``[nodes, in_channels]``, or the codes ``[nodes]`` of one-hot ones
+    ``graph``         a ``Graph``, or anything that one is made from, such as an ``edge_index``
+    ``readout``       ``Graph.readout(batch)``, or PyG's vector ``batch [nodes]`` itself
+    ``multiplicity``  how often merged nodes and edges occur, a ``Multiplicity``
+    ``uniform``       random numbers in [0, 1) for dropout, of shape ``dropout_shape(graphs)``
+    returns           scores ``[graphs, num_classes]``
+    ================  ==============================================================================
+
+    **Many models at once.** Under ``torch.func.functional_call`` with the weights that
+    ``torch.func.stack_module_state`` makes of L models, rows are those of the L models one after
+    the other, equally many for each: ``x`` is ``[L * nodes, in_channels]``, the scores are
+    ``[L * graphs, num_classes]``, and ``uniform`` has its lanes along the axis of the graphs. A
+    model with fewer nodes fills its slots with nodes of multiplicity 0.
+    """
+
+    head: MLPHead | LevelsHead
+
+    def __init__(self, in_channels: int, width: int, depth: int) -> None:
+        super().__init__()
+        check_counts(in_channels=in_channels, width=width, depth=depth)
+        self.in_channels = in_channels
+
+    def dropout_shape(self, num_graphs: int) -> tuple[int, ...]:
+        """Return the shape of ``uniform`` for so many graphs; the graphs are its last axis but one.
+
+        Example:
+            >>> from gnn_vpa import build_model
+            >>> build_model("gcn", in_channels=7, num_classes=2).dropout_shape(num_graphs=32)
+            (32, 64)
+        """
+        return self.head.dropout_shape(num_graphs)
+
+    def _checked(self, x: Tensor, *, written_out: bool = False) -> Tensor:
+        check_input(x, self.in_channels)
+        if written_out and not x.is_floating_point():
+            return one_hot(x, self.in_channels, next(self.parameters()).dtype)
+        return x
+
+    def _scores(self, *args: object) -> Tensor:
+        scores: Tensor = self.head(*args)
+        return scores

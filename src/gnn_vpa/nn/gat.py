@@ -1,0 +1,105 @@
+"""The graph attention network (Veličković et al., 2018), plain and variance-preserving."""
+
+import math
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..ops import Graph, attend
+from ..ops._edges import from_sources, from_targets
+from ._checks import checked_choice
+from ._heads import MLPHead
+from ._lanes import add_bias, by_lane
+from ._linear import Linear
+from ._message import GraphLike, Multiplicity, pooling
+from ._model import Model
+from ._self_loops import Looped, looped_edges
+
+Attention = Literal["default", "vpa"]
+
+
+class _GATConv(nn.Module):
+    """``s_i sum_j c_ij W x_j + b``; the class ``GAT`` says what the letters mean."""
+
+    def __init__(self, in_channels: int, width: int) -> None:
+        super().__init__()
+        self.lin = Linear(in_channels, width, bias=False)
+        self.att_src = nn.Parameter(torch.empty(1, 1, width))
+        self.att_dst = nn.Parameter(torch.empty(1, 1, width))
+        self.bias = nn.Parameter(torch.zeros(width))
+        for weight in (self.lin.weight, self.att_src, self.att_dst):
+            bound = math.sqrt(6 / (weight.shape[-2] + weight.shape[-1]))  # Glorot's, as in PyG
+            nn.init.uniform_(weight, -bound, bound)
+
+    def forward(
+        self, x: Tensor, graph: Graph, edges: Tensor | None, aggr: Literal["sum", "vpa"]
+    ) -> Tensor:
+        x = self.lin(x)
+        sent, received = (self._dot(x, att) for att in (self.att_src, self.att_dst))
+        logits = F.leaky_relu(from_sources(sent, graph) + from_targets(received, graph), 0.2)
+        return add_bias(attend(x, graph, logits.squeeze(1), aggr, edges), self.bias)
+
+    @staticmethod
+    def _dot(x: Tensor, att: Tensor) -> Tensor:
+        """Return ``<att, x_i>`` of every row, ``[rows, 1]``, each lane with its own ``att``."""
+        att = att.view(-1, att.shape[-1], 1)  # [L, F, 1]
+        return (by_lane(x, len(att)) @ att).flatten(0, 1)
+
+
+class GAT(Model):
+    r"""GAT: ``h_i <- relu(s_i sum_j c_ij W h_j + b)`` over neighbours and the node itself.
+
+    ``c_ij = softmax_j(leaky_relu(<a_src, W h_j> + <a_dst, W h_i>))``, one head. ``"default"`` has
+    ``s_i = 1`` and reads out by sum; ``"vpa"`` has ``s_i = 1/sqrt(sum_j c_ij^2)``, without
+    gradient, and reads out by vpa. The head is GCN's.
+
+    Args:
+        in_channels: Number of node features.
+        num_classes: Number of classes of graphs.
+        aggr: ``"default"`` or ``"vpa"``.
+        width: Width of the layers.
+        depth: Number of layers.
+        dropout: Probability of dropping a pooled feature.
+        hidden: Width of the MLP's hidden layer.
+
+    Example:
+        >>> model = GAT(in_channels=7, num_classes=2, aggr="vpa")
+        >>> edge_index = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
+        >>> model(torch.randn(5, 7), edge_index, torch.tensor([0, 0, 1, 1, 1])).shape
+        torch.Size([2, 2])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        num_classes: int,
+        aggr: str = "vpa",
+        *,
+        width: int = 64,
+        depth: int = 5,
+        dropout: float = 0.5,
+        hidden: int = 128,
+    ) -> None:
+        super().__init__(in_channels, width, depth)
+        self.aggr: Attention = checked_choice("aggr", aggr, get_args(Attention))
+        widths = [in_channels] + [width] * (depth - 1)
+        self.convs = nn.ModuleList(_GATConv(wide, width) for wide in widths)
+        self.head = MLPHead(width, hidden, num_classes, dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        graph: Graph | Tensor | Looped,
+        readout: GraphLike,
+        multiplicity: Multiplicity | None = None,
+        uniform: Tensor | None = None,
+    ) -> Tensor:
+        """Return scores ``[graphs, num_classes]``; ``graph`` gets self-loops if not ``Looped``."""
+        x = self._checked(x)
+        graph, edges = looped_edges(graph, x.shape[0], multiplicity)
+        aggr: Literal["sum", "vpa"] = "vpa" if self.aggr == "vpa" else "sum"
+        for conv in self.convs:
+            x = conv(x, graph, edges, aggr).relu()
+        return self._scores([x], pooling(readout, aggr, multiplicity), uniform)

@@ -1,0 +1,83 @@
+"""The graph convolutional network of the paper: PyG's GraphConv (Morris et al., 2019)."""
+
+from typing import get_args
+
+from torch import Tensor, nn
+
+from ..ops._aggregate import Aggregation
+from ._checks import checked_choice
+from ._heads import MLPHead
+from ._linear import Linear, Mix
+from ._message import GraphLike, Multiplicity, neighbours, pooling
+from ._model import Model
+
+
+class _GraphConv(nn.Module):
+    """``W_root x_i + W_rel aggr_j x_j + b``."""
+
+    def __init__(self, in_channels: int, width: int) -> None:
+        super().__init__()
+        self.lin_rel = Linear(in_channels, width)
+        self.lin_root = Linear(in_channels, width, bias=False)
+        for lin in (self.lin_rel, self.lin_root):
+            lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
+
+    def forward(self, x: Tensor, mix: Mix) -> Tensor:
+        out: Tensor = self.lin_rel(x, mix) + self.lin_root(x)
+        return out
+
+
+class GCN(Model):
+    r"""GCN: ``h_i <- relu(W1 h_i + W2 aggr_j h_j + b)``, a readout and an MLP.
+
+    ``scores = MLP(dropout(aggr_{i in graph} h_i))``, with one hidden layer and ReLU.
+
+    Args:
+        in_channels: Number of node features.
+        num_classes: Number of classes of graphs.
+        aggr: ``"sum"``, ``"mean"``, ``"max"`` or ``"vpa"``, for neighbours and for the readout.
+        width: Width of the layers.
+        depth: Number of layers.
+        dropout: Probability of dropping a pooled feature.
+        hidden: Width of the MLP's hidden layer.
+
+    Example:
+        >>> import torch
+        >>> model = GCN(in_channels=7, num_classes=2, aggr="mean")
+        >>> edge_index = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
+        >>> model(torch.randn(5, 7), edge_index, torch.tensor([0, 0, 1, 1, 1])).shape
+        torch.Size([2, 2])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        num_classes: int,
+        aggr: str = "vpa",
+        *,
+        width: int = 64,
+        depth: int = 5,
+        dropout: float = 0.5,
+        hidden: int = 128,
+    ) -> None:
+        super().__init__(in_channels, width, depth)
+        self.aggr: Aggregation = checked_choice("aggr", aggr, get_args(Aggregation))
+        widths = [in_channels] + [width] * (depth - 1)
+        self.convs = nn.ModuleList(_GraphConv(wide, width) for wide in widths)
+        self.head = MLPHead(width, hidden, num_classes, dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        graph: GraphLike,
+        readout: GraphLike,
+        multiplicity: Multiplicity | None = None,
+        uniform: Tensor | None = None,
+    ) -> Tensor:
+        """Return scores ``[graphs, num_classes]``."""
+        # The maximum is not linear: codes cannot be looked up before it.
+        x = self._checked(x, written_out=self.aggr == "max")
+        mix = neighbours(graph, self.aggr, multiplicity)
+        for conv in self.convs:
+            x = conv(x, mix).relu()
+        return self._scores([x], pooling(readout, self.aggr, multiplicity), uniform)

@@ -1,0 +1,94 @@
+"""The graph isomorphism network (Xu et al., 2019)."""
+
+from typing import get_args
+
+from torch import Tensor, nn
+
+from ..ops._aggregate import Aggregation
+from ._batch_norm import BatchNorm
+from ._checks import checked_choice
+from ._heads import LevelsHead, MLPHead
+from ._linear import Linear, Mix
+from ._message import GraphLike, Multiplicity, neighbours, pooling
+from ._model import Model
+
+
+class _GINConv(nn.Module):
+    """``MLP(x_i + aggr_j x_j)``, with Linear, BatchNorm, ReLU, Linear as the MLP."""
+
+    def __init__(self, in_channels: int, width: int) -> None:
+        super().__init__()
+        first, last = Linear(in_channels, width), Linear(width, width)
+        self.nn = nn.Sequential(first, BatchNorm(width), nn.ReLU(), last)
+        for lin in (first, last):
+            lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
+
+    def forward(self, x: Tensor, mix: Mix, nodes: Tensor | None) -> Tensor:
+        first, norm, relu, last = self.nn
+        x = first(x, lambda rows: rows + mix(rows))
+        out: Tensor = last(relu(norm(x, nodes)))
+        return out
+
+
+class GIN(Model):
+    r"""GIN: ``h_i <- relu(BatchNorm(MLP(h_i + aggr_j h_j)))``, and a score of every level.
+
+    ``scores = sum_k dropout(W_k aggr_{i in graph} h_i^(k) + b_k)`` over the input (k = 0) and all
+    layers. With ``hidden``, an MLP on the last layer's readout gives the scores instead.
+
+    Args:
+        in_channels: Number of node features.
+        num_classes: Number of classes of graphs.
+        aggr: ``"sum"``, ``"mean"``, ``"max"`` or ``"vpa"``, for neighbours and for the readout.
+        width: Width of the layers.
+        depth: Number of layers.
+        dropout: Probability of dropping a level's score (or, with ``hidden``, a pooled feature).
+        hidden: Width of the MLP's hidden layer; None: the levels' scores are added.
+
+    Example:
+        >>> import torch
+        >>> model = GIN(in_channels=7, num_classes=2, aggr="vpa")
+        >>> edge_index = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
+        >>> model(torch.randn(5, 7), edge_index, torch.tensor([0, 0, 1, 1, 1])).shape
+        torch.Size([2, 2])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        num_classes: int,
+        aggr: str = "vpa",
+        *,
+        width: int = 64,
+        depth: int = 4,
+        dropout: float = 0.5,
+        hidden: int | None = None,
+    ) -> None:
+        super().__init__(in_channels, width, depth)
+        self.aggr: Aggregation = checked_choice("aggr", aggr, get_args(Aggregation))
+        widths = [in_channels] + [width] * depth
+        self.convs = nn.ModuleList(_GINConv(wide, width) for wide in widths[:-1])
+        self.norms = nn.ModuleList(BatchNorm(width) for _ in range(depth))
+        if hidden is None:
+            self.head = LevelsHead(widths, num_classes, dropout)
+        else:
+            self.head = MLPHead(width, hidden, num_classes, dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        graph: GraphLike,
+        readout: GraphLike,
+        multiplicity: Multiplicity | None = None,
+        uniform: Tensor | None = None,
+    ) -> Tensor:
+        """Return scores ``[graphs, num_classes]``."""
+        # The maximum is not linear: codes cannot be looked up before it.
+        x = self._checked(x, written_out=self.aggr == "max")
+        mix = neighbours(graph, self.aggr, multiplicity)
+        pool = pooling(readout, self.aggr, multiplicity)
+        nodes = None if multiplicity is None else multiplicity.nodes
+        levels = [x]
+        for conv, norm in zip(self.convs, self.norms, strict=True):
+            levels.append(norm(conv(levels[-1], mix, nodes), nodes).relu())
+        return self._scores(levels, pool, uniform)

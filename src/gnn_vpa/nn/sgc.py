@@ -1,0 +1,121 @@
+"""Simple graph convolution (Wu et al., 2019), plain and variance-preserving."""
+
+from functools import partial
+from typing import get_args
+
+from torch import Tensor, nn
+
+from ..ops import Graph
+from ._checks import check_counts, checked_choice
+from ._heads import MLPHead
+from ._linear import Linear
+from ._message import GraphLike, Multiplicity, aggregate, pooling
+from ._model import Model
+from ._self_loops import Looped, looped_edges
+from .gat import Attention
+
+
+class _SGConv(nn.Module):
+    """The weights of the layer, ``W x + b``."""
+
+    def __init__(self, in_channels: int, width: int) -> None:
+        super().__init__()
+        self.lin = Linear(in_channels, width)
+        self.lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
+
+
+class SGC(Model):
+    r"""SGC: ``h_i = relu(W (P^K x)_i + b)``, a readout and an MLP.
+
+    ``(P x)_i = sum_j (d_i d_j)^(-p) x_j`` over neighbours and the node itself, with the degree
+    ``d`` counting the node itself too. ``"default"`` has p = 1/2 and reads out by sum; ``"vpa"``
+    has p = 1/4 and reads out by vpa. The head is GCN's.
+
+    Args:
+        in_channels: Number of node features.
+        num_classes: Number of classes of graphs.
+        aggr: ``"default"`` or ``"vpa"``.
+        K: Number of hops.
+        width: Width of the layer.
+        dropout: Probability of dropping a pooled feature.
+        hidden: Width of the MLP's hidden layer.
+
+    Example:
+        The propagation has no weights, so a data set needs it once.
+
+        >>> import torch
+        >>> model = SGC(in_channels=7, num_classes=2, aggr="vpa", K=5).eval()
+        >>> x, batch = torch.randn(5, 7), torch.tensor([0, 0, 1, 1, 1])
+        >>> edge_index = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
+        >>> propagated = model.propagate(x, edge_index)
+        >>> torch.allclose(model(propagated, None, batch), model(x, edge_index, batch))
+        True
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        num_classes: int,
+        aggr: str = "vpa",
+        *,
+        K: int = 1,
+        width: int = 64,
+        dropout: float = 0.5,
+        hidden: int = 128,
+    ) -> None:
+        super().__init__(in_channels, width, depth=1)
+        check_counts(K=K)
+        self.aggr: Attention = checked_choice("aggr", aggr, get_args(Attention))
+        self.K = K
+        self.conv = _SGConv(in_channels, width)
+        self.head = MLPHead(width, hidden, num_classes, dropout)
+
+    def propagate(
+        self,
+        x: Tensor,
+        graph: Graph | Tensor | Looped,
+        multiplicity: Multiplicity | None = None,
+    ) -> Tensor:
+        """Return ``P^K x``, ``[nodes, in_channels]``: ``forward`` takes it with ``graph=None``.
+
+        Args:
+            x: Features ``[nodes, in_channels]``, or the codes ``[nodes]`` of one-hot features.
+            graph: The graph; it gets self-loops if not ``Looped``.
+            multiplicity: How often merged edges occur.
+
+        Example:
+            >>> import torch
+            >>> pair = torch.tensor([[0, 1], [1, 0]])
+            >>> SGC(1, 2, "default").propagate(torch.tensor([[1.0], [3.0]]), pair)
+            tensor([[2.0000],
+                    [2.0000]])
+        """
+        return self._hops(self._checked(x, written_out=True), graph, multiplicity)
+
+    def _hops(
+        self, x: Tensor, graph: Graph | Tensor | Looped | None, multiplicity: Multiplicity | None
+    ) -> Tensor:
+        if graph is None:
+            return x
+        graph, edges = looped_edges(graph, x.shape[0], multiplicity)
+        degree = aggregate(x.new_ones(x.shape[0], 1), graph, "sum", edges)
+        # Only a slot without a node has no self-loop, and so a degree of 0.
+        scale = degree.clamp(min=1) ** (-1 / 4 if self.aggr == "vpa" else -1 / 2)
+        for _ in range(self.K):
+            x = scale * aggregate(scale * x, graph, "sum", edges)
+        return x
+
+    def forward(
+        self,
+        x: Tensor,
+        graph: Graph | Tensor | Looped | None,
+        readout: GraphLike,
+        multiplicity: Multiplicity | None = None,
+        uniform: Tensor | None = None,
+    ) -> Tensor:
+        """Return scores ``[graphs, num_classes]``; without ``graph``, ``x`` is ``P^K x``."""
+        x = self._checked(x)
+        hops = partial(self._hops, graph=graph, multiplicity=multiplicity)
+        x = self.conv.lin(x, hops).relu()
+        pool = pooling(readout, "vpa" if self.aggr == "vpa" else "sum", multiplicity)
+        return self._scores([x], pool, uniform)
