@@ -58,6 +58,8 @@ def test_a_graph_that_is_not_there(index: int) -> None:
         ("col", torch.tensor([1, 0, 2, 1, 4, 2], dtype=torch.int32), "edge of graph 1 leaves"),
         ("col", torch.tensor([1, 0, 2, 1, 4, 5], dtype=torch.int32), "edge of graph 1 leaves"),
         ("col", torch.tensor([1, -1, 2, 1, 4, 3], dtype=torch.int32), "edge of graph 0 leaves"),
+        ("y", torch.tensor([-1, 1]), "y must count from 0, but has -1"),
+        ("node_labels", torch.arange(-1, 4)[:, None], "node_labels must count from 0"),
         ("node_labels", torch.zeros(4, 1, dtype=torch.int64), "node_labels must have 5 rows"),
         ("node_attributes", torch.zeros(5), "node_attributes must have 5 rows"),
         ("edge_attributes", torch.zeros(5, 1), "edge_attributes must have 6 rows"),

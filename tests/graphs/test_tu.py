@@ -131,6 +131,18 @@ def test_zips_of_all_kinds(
     assert zipped.checksum() == read_tu(folder).checksum()
 
 
+def test_a_zip_made_on_a_mac(
+    write_tu: Callable[..., Path], zip_folder: Callable[..., Path]
+) -> None:
+    folder = write_tu()
+    (folder / "._TINY_A.txt").write_bytes(b"\x00\x05\x16\x07")
+    assert read_tu(zip_folder(folder)).name == "TINY"
+
+
+def test_edge_labels_without_edges(write_tu: Callable[..., Path]) -> None:
+    assert read_tu(write_tu(A="", edge_labels="")).num_edges == 0
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
@@ -199,5 +211,6 @@ def test_the_folder_that_pyg_leaves_is_read_too(
     write_tu: Callable[..., Path], tmp_path: Path
 ) -> None:
     (tmp_path / "root" / "TINY").mkdir(parents=True)
+    (tmp_path / "root" / "TINY" / "README.txt").touch()
     write_tu().rename(tmp_path / "root" / "TINY" / "raw")
     assert isinstance(read_tu(tmp_path / "root" / "TINY").graph(0), Data)

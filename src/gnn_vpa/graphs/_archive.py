@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from ..errors import GnnVpaError, UsageError
 from ._text import read_blocks
 
-_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError)
+# What `zipfile` raises for an archive that cannot be read: the last for one that is encrypted, or
+# compressed in a way that it does not know.
+ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError)
 
 
 class Archive:
@@ -31,7 +33,7 @@ class Archive:
         self.source = source
         self._zip = None if source.is_dir() else _open_zip(source)
         files = _tree(source) if self._zip is None else self._zip.namelist()
-        edges = [file for file in files if file.endswith("_A.txt")]
+        edges = [file for file in files if _is_edges(file)]
         if len(edges) != 1:
             found = f"{len(edges)} of them: {', '.join(sorted(edges))}" if edges else "none"
             raise UsageError(f"{source} must hold one file <NAME>_A.txt, but has {found}")
@@ -76,7 +78,7 @@ class Archive:
         try:
             with self._zip.open(path) if self._zip else (self.source / path).open("rb") as stream:
                 yield stream
-        except (*_DAMAGE, OSError) as error:
+        except (*ZIP_ERRORS, OSError) as error:
             raise GnnVpaError(
                 f"{self.file(part)} cannot be read ({error or 'it ends early'}): "
                 "get the archive again"
@@ -85,18 +87,22 @@ class Archive:
 
 def has_archive(folder: Path) -> bool:
     """Whether a folder is an unpacked archive."""
-    return any(file.endswith("_A.txt") for file in _tree(folder))
+    return any(_is_edges(file) for file in _tree(folder))
+
+
+def _is_edges(file: str) -> bool:
+    # A Mac puts a hidden twin of each file into the zips that it makes.
+    return file.endswith("_A.txt") and not file.rsplit("/")[-1].startswith(".")
 
 
 def _open_zip(source: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(source)
-    except (*_DAMAGE, OSError) as error:
+    except (*ZIP_ERRORS, OSError) as error:
         raise GnnVpaError(f"{source} is not a whole zip archive ({error}): get it again") from error
 
 
 def _tree(folder: Path) -> list[str]:
-    """List the text files in a folder, or else in its `raw`, where PyG keeps them."""
-    files = [path.relative_to(folder).as_posix() for path in folder.glob("*.txt")]
-    raw = [path.relative_to(folder).as_posix() for path in folder.glob("raw/*.txt")]
-    return files or raw
+    """List the text files in a folder, and in its `raw`, where PyG keeps them."""
+    paths = [*folder.glob("*.txt"), *folder.glob("raw/*.txt")]
+    return [path.relative_to(folder).as_posix() for path in paths]

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from ..errors import GnnVpaError, UsageError
 from ..paper import nearest_names, resolve_name
+from ._archive import ZIP_ERRORS
 from .locate import download_dir
 
 TU_COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
@@ -49,9 +50,9 @@ def download(
 
     Example:
         >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> (folder / "MUTAG.zip").touch()
-        >>> download("mutag", folder).name
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Path(folder, "MUTAG.zip").touch()
+        ...     download("mutag", folder).name
         'MUTAG.zip'
     """
     archive = _archive_name(name)
@@ -143,8 +144,8 @@ def _fault(part: Path, archive: str) -> str | None:
         with zipfile.ZipFile(part) as file:
             names = [PurePosixPath(name.replace("\\", "/")) for name in file.namelist()]
             damaged = file.testzip()
-    except (zipfile.BadZipFile, EOFError, NotImplementedError):
-        return "is not a zip archive"
+    except ZIP_ERRORS:
+        return "is not a sound zip archive"
     if damaged is not None:
         return f"is damaged in {damaged}"
     if any(name.is_absolute() or ".." in name.parts for name in names):

@@ -59,6 +59,10 @@ class GraphSet:
         self._check_pointers("node_ptr", self.node_ptr, self.num_graphs, self.num_nodes)
         self._check_pointers("rowptr", self.rowptr, self.num_nodes, self.num_edges)
         self._check_columns()
+        for field in ("y", "node_labels"):
+            tensor = getattr(self, field)
+            if tensor is not None and bool((tensor < 0).any()):
+                raise GnnVpaError(f"{self.name}: {field} must count from 0, but has {tensor.min()}")
         for field, rows in (
             ("node_labels", self.num_nodes),
             ("node_attributes", self.num_nodes),

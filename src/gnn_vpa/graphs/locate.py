@@ -27,10 +27,10 @@ def find_archives(data_dir: str | os.PathLike[str] | None = None) -> dict[str, P
 
     Example:
         >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> (folder / "ENZYMES.zip").touch()
-        >>> find_archives(folder)["ENZYMES"] == folder / "ENZYMES.zip"
-        True
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Path(folder, "ENZYMES.zip").touch()
+        ...     find_archives(folder)["ENZYMES"].name
+        'ENZYMES.zip'
     """
     found: dict[str, Path] = {}
     for folder in _folders(data_dir):

@@ -30,11 +30,11 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
 
     Example:
         >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
         >>> parts = {"A": "1, 2\n2, 1", "graph_indicator": "1\n1\n2", "graph_labels": "-1\n1"}
-        >>> for part, text in parts.items():
-        ...     _ = (folder / f"TINY_{part}.txt").write_text(text)
-        >>> read_tu(folder)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for part, text in parts.items():
+        ...         _ = Path(folder, f"TINY_{part}.txt").write_text(text)
+        ...     read_tu(folder)
         GraphSet('TINY', graphs=2, classes=2, nodes=3, edges=2)
     """
     with Archive(Path(source)) as archive:
@@ -108,7 +108,9 @@ def _read_edge_attributes(archive: Archive, lines: int) -> _Array | None:
     if (attributes := _read_rows(archive, "edge_attributes", float, lines)) is not None:
         parts.append(attributes)
     if (labels := _read_rows(archive, "edge_labels", int, lines)) is not None:
-        parts += [np.eye(column.max() + 1, dtype=np.float32)[column] for column in labels.T]
+        parts += [
+            np.eye(column.max(initial=0) + 1, dtype=np.float32)[column] for column in labels.T
+        ]
     return np.concatenate(parts, axis=1) if parts else None
 
 
