@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from gnn_vpa.errors import UsageError
@@ -67,16 +68,15 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
         [('a', 1), ('b', 1)]
     """
     require_columns(frame, KEYS)
-    features = [_canonical(*pair) for pair in zip(frame["dataset"], frame["features"], strict=True)]
-    settings = [Setting(*pair) for pair in zip(frame["variant"], features, strict=True)]
-    baseline = frame["model"].isin(BASELINES).tolist()
-    of_models = {s for s, is_baseline in zip(settings, baseline, strict=True) if not is_baseline}
-    for setting in sorted(of_models or set(settings), key=_rank):
-        chosen = [
-            own == setting or (is_baseline and own.features == setting.features)
-            for own, is_baseline in zip(settings, baseline, strict=True)
-        ]
-        yield setting, frame[chosen]
+    # Curves have many rows and few distinct ones, so each of those is looked up once.
+    pairs = list(zip(frame["dataset"], frame["features"], strict=True))
+    canonical = {pair: _canonical(*pair) for pair in set(pairs)}
+    keys = frame[["variant"]].assign(features=[canonical[pair] for pair in pairs])
+    baseline = frame["model"].isin(BASELINES)
+    distinct = (keys if baseline.all() else keys[~baseline]).drop_duplicates()
+    for setting in sorted(starmap(Setting, distinct.to_numpy().tolist()), key=_rank):
+        same_variant = keys["variant"] == setting.variant
+        yield setting, frame[(keys["features"] == setting.features) & (same_variant | baseline)]
 
 
 def require_columns(frame: pd.DataFrame, columns: tuple[str, ...]) -> None:

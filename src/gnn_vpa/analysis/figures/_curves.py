@@ -76,10 +76,7 @@ def _lines(curves: pd.DataFrame) -> dict[str, pd.DataFrame]:
     loss = curves["train_loss"].astype(float)
     finite = curves.assign(train_loss=loss)[np.isfinite(loss)]
     by_fold = finite.groupby(["aggregation", "fold", "epoch"], as_index=False)["train_loss"].mean()
-    grouped = by_fold.groupby(["aggregation", "epoch"])["train_loss"]
-    table = grouped.agg(
-        mean="mean", std=lambda values: np.std(values, ddof=1) if len(values) > 1 else 0.0
-    )
+    table = by_fold.groupby(["aggregation", "epoch"])["train_loss"].agg(["mean", "std"]).fillna(0.0)
     lines = {}
     for name in in_order(by_fold["aggregation"], AGGREGATIONS):
         line = table.loc[name]
