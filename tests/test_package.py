@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import json
 import pkgutil
 import subprocess
@@ -39,7 +40,7 @@ def _modules_after(statement: str) -> set[str]:
 @pytest.mark.parametrize(("module", "name"), PUBLIC)
 def test_every_public_name_exists_and_shows_an_example(module: ModuleType, name: str) -> None:
     value = getattr(module, name)
-    if callable(value):
+    if inspect.isclass(value) or inspect.isroutine(value):
         assert ">>> " in (value.__doc__ or ""), f"{module.__name__}.{name} has no example"
 
 
