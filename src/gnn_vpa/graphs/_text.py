@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..errors import GnnVpaError
 
-_BLOCK = 1 << 23  # bytes of text in memory at once
+_BLOCK = 1 << 18  # bytes at once; a zip unpacks as many compressed bytes, some 40 times the text
 _INTEGER_CHARACTERS = b"0123456789- \r"
 _FLOAT_CHARACTERS = _INTEGER_CHARACTERS + b"+.eE"
 

@@ -138,7 +138,9 @@ def _to_csr(
     keys = keys[proper]
     if attributes is None:
         keys.sort()
-        keys = keys[np.diff(keys, prepend=-1) > 0]
+        first = np.ones(len(keys), bool)
+        np.not_equal(keys[1:], keys[:-1], out=first[1:])
+        keys = keys[first]
     else:
         keys, inverse = np.unique(keys, return_inverse=True)
         total = np.zeros((len(keys), attributes.shape[1]), np.float32)
