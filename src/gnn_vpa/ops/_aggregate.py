@@ -12,6 +12,7 @@ from ._dtypes import accumulator
 from ._edges import from_sources, incidence, sum_over_edges
 from ._graph import Graph
 from ._operators import segmax, spmm
+from ._shapes import flat, lined_up
 
 Aggregation = Literal["sum", "mean", "max", "vpa"]
 
@@ -83,19 +84,20 @@ def aggregate(
         # The kernel has scaled the sum already (a half type could not hold it unscaled), so the
         # normaliser's gradient comes from a factor that is 1.
         one = factor / torch.where(factor > 0, factor, 1).detach()
-        out = (out * one.view(*one.shape, *[1] * (out.dim() - one.dim()))).to(out.dtype)
+        one = one.squeeze(1) if weight.dim() == 1 else one
+        out = (out * lined_up(one, out)).to(out.dtype)
     return out
 
 
 def weighted_sum(
     x: Tensor, graph: Graph, weight: Tensor | None = None, factor: Tensor | None = None
 ) -> Tensor:
-    """Return ``factor_i * sum_j weight_ij x_j``; ``factor`` is a constant ``[num_targets, H or 1]``."""
-    by_head = weight is not None and weight.dim() == 2
-    flat = _flat(x, 2) if by_head else _flat(x, 1).unsqueeze(1)  # [S, H, F]
-    weight = weight.unsqueeze(1) if weight is not None and not by_head else weight
+    """Return ``factor_i * sum_j weight_ij x_j``; ``factor [num_targets, H or 1]`` is a constant."""
+    has_heads = weight is not None and weight.dim() == 2
+    by_heads = flat(x, 2) if has_heads else flat(x, 1).unsqueeze(1)  # [S, H, F]
+    weight = weight.unsqueeze(1) if weight is not None and not has_heads else weight
     both = torch.is_grad_enabled() and (x.requires_grad or _needs_grad(weight))
-    out = spmm(flat, weight, factor, None, *graph.operands(both))
+    out = spmm(by_heads, weight, factor, None, *graph.operands(both))
     return out.view(graph.num_targets, *x.shape[1:])
 
 
@@ -110,7 +112,7 @@ def _factor(
     squares = None if weight is None or aggr == "mean" else weight.to(accumulator(x.dtype)) ** 2
     mass = _product(squares, multiplicity)
     assert mass is not None
-    total = sum_over_edges(mass.view(graph.num_edges, -1), graph)
+    total = sum_over_edges(flat(mass, 1), graph)
     safe = torch.where(total > 0, total, 1)
     return torch.where(total > 0, safe.reciprocal() if aggr == "mean" else safe.rsqrt(), 0)
 
@@ -118,12 +120,12 @@ def _factor(
 def _maximum(x: Tensor, graph: Graph, weight: Tensor | None, multiplicity: Tensor | None) -> Tensor:
     if weight is None:
         both = torch.is_grad_enabled() and x.requires_grad
-        out = segmax(_flat(x, 1), multiplicity, *graph.operands(both))
+        out = segmax(flat(x, 1), multiplicity, *graph.operands(both))
     else:
         # Not linear: the weighted messages have to be made.
-        messages = from_sources(_flat(x, 1), graph).view(graph.num_edges, *x.shape[1:])
-        messages = messages * weight.view(*weight.shape, *[1] * (x.dim() - weight.dim()))
-        out = segmax(_flat(messages.to(x.dtype), 1), multiplicity, *incidence(graph))
+        messages = from_sources(flat(x, 1), graph).view(graph.num_edges, *x.shape[1:])
+        messages = messages * lined_up(weight, messages)
+        out = segmax(flat(messages.to(x.dtype), 1), multiplicity, *incidence(graph))
     return out.view(graph.num_targets, *x.shape[1:])
 
 
@@ -131,11 +133,6 @@ def _product(weight: Tensor | None, multiplicity: Tensor | None) -> Tensor | Non
     if weight is None or multiplicity is None:
         return multiplicity if weight is None else weight
     return weight * (multiplicity if weight.dim() == 1 else multiplicity.unsqueeze(1))
-
-
-def _flat(x: Tensor, axis: int) -> Tensor:
-    """Merge all axes from ``axis`` on into one; make one where there is none."""
-    return x.unsqueeze(axis) if x.dim() == axis else x.flatten(axis)
 
 
 def _needs_grad(t: Tensor | None) -> bool:

@@ -13,6 +13,7 @@ from ._dtypes import accumulable
 from ._edges import from_targets, incidence, sum_over_edges
 from ._graph import Graph
 from ._operators import segmax
+from ._shapes import flat
 
 
 def attend(
@@ -61,7 +62,7 @@ def attend(
 def softmax(logits: Tensor, graph: Graph, multiplicity: Tensor | None, x: Tensor) -> Tensor:
     """Return the share of each edge in the attention of its target, shaped as ``logits``."""
     logits = checked_weight(logits, graph, x, "logits")
-    scores = accumulable(logits).view(graph.num_edges, -1)
+    scores = flat(accumulable(logits), 1)
     if multiplicity is not None:
         multiplicity = checked_multiplicity(multiplicity, graph, x)
     top = segmax(scores.detach(), multiplicity, *incidence(graph))

@@ -72,7 +72,7 @@ def use_backend(name: Backend) -> Iterator[None]:
 
 
 def kernels(x: Tensor) -> ModuleType:
-    """Return the module whose ``spmm``, ``sddmm``, ``segmax`` and ``segmax_grad`` serve ``x``."""
+    """Return the module whose ``spmm``, ``sddmm``, ``segmax`` and ``winners`` serve ``x``."""
     return import_module(f"{__package__}._{backend(x)}")
 
 

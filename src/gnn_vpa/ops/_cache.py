@@ -4,6 +4,8 @@ A network calls every layer with the same ``edge_index``: the first call groups 
 others (and the backward pass) find them grouped.
 """
 
+from collections.abc import MutableMapping
+
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -11,7 +13,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from ._formats import Sizes
 from ._graph import Graph
 
-_graphs = WeakTensorKeyDictionary()
+_graphs: MutableMapping[Tensor, tuple[object, Graph]] = WeakTensorKeyDictionary()
 
 
 def as_graph(graph: Graph | Tensor, num_nodes: Sizes | None = None) -> Graph:
@@ -25,7 +27,7 @@ def as_graph(graph: Graph | Tensor, num_nodes: Sizes | None = None) -> Graph:
     if known is None or known[0] != version:
         known = (version, Graph(graph, num_nodes))
         _graphs[graph] = known
-    return known[1]  # type: ignore[no-any-return]
+    return known[1]
 
 
 def _memorable(graph: object) -> bool:

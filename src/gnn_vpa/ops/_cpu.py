@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from ._csr import CSR
-from ._dtypes import accumulable
+from ._csr import CSR, rows
+from ._dtypes import accumulable, accumulator
 from ._reference import in_user_order, positions
 
-_LONG = 4096  # edges of a row that are summed in one go
+_LONG = 512  # edges of a row that are summed in one go
 _BLOCK = 1 << 20  # elements of a gathered block: it should stay in the second-level cache
 
 
@@ -31,7 +31,7 @@ def spmm(x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: C
         w = accumulable(w)[positions(csr)]
     heads = x.shape[1]
     sums = [
-        _bags(values[:, h], None if w is None else w[:, h], csr.rowptr, csr.col)
+        _bags(values[:, h], None if w is None else w[:, h].contiguous(), csr.rowptr, csr.col)
         for h in range(heads)
     ]
     out = sums[0].unsqueeze(1) if heads == 1 else torch.stack(sums, dim=1)
@@ -44,39 +44,45 @@ def _bags(x: Tensor, w: Tensor | None, ptr: Tensor, col: Tensor) -> Tensor:
     """Sum rows of ``x`` by bag: bag ``i`` holds ``col[ptr[i]:ptr[i + 1]]``."""
     if x.shape[1] == 0 or ptr.numel() == 1 or col.numel() == 0:
         return x.new_zeros(ptr.numel() - 1, x.shape[1])
-    if col.numel() > _LONG and int(ptr.diff().max()) > _LONG:
-        tiles = torch.arange(0, col.numel(), _LONG, dtype=ptr.dtype)
-        cuts = torch.cat([ptr, tiles]).sort().values
-        first = torch.searchsorted(cuts, ptr, out_int32=ptr.dtype == torch.int32)
-        parts = _plain_bags(x, w, cuts, col)
-        return _bags(parts, None, first, torch.arange(len(parts), dtype=col.dtype))
-    return _plain_bags(x, w, ptr, col)
-
-
-def _plain_bags(x: Tensor, w: Tensor | None, ptr: Tensor, col: Tensor) -> Tensor:
-    if w is not None:
-        w = w.contiguous()
-    return embedding_bag(
+    out = embedding_bag(
         col, x.contiguous(), ptr, mode="sum", per_sample_weights=w, include_last_offset=True
     )
+    if col.numel() > _LONG:
+        for row in (ptr.diff() > _LONG).nonzero().flatten().tolist():
+            start, end = int(ptr[row]), int(ptr[row + 1])
+            pieces = torch.arange(0, end - start + _LONG, _LONG, dtype=ptr.dtype)
+            pieces[-1] = end - start
+            own = None if w is None else w[start:end]
+            parts = _bags(x, own, pieces, col[start:end])
+            whole = torch.tensor([0, len(parts)], dtype=ptr.dtype)
+            out[row] = _bags(parts, None, whole, torch.arange(len(parts), dtype=col.dtype))
+    return out
 
 
 def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
-    _silence_beta_warning()
     left = accumulable(g) if a is None else accumulable(g) * a.unsqueeze(-1)
     right = accumulable(x) if b is None else accumulable(x) * b.unsqueeze(-1)
-    out = right.new_zeros(csr.col.numel(), x.shape[1])
-    if x.shape[2] > 0 and out.numel() > 0:
-        shape = (csr.rowptr.numel() - 1, x.shape[0])
-        pattern = torch.sparse_csr_tensor(
-            csr.rowptr, csr.col, out[:, 0].contiguous(), shape, check_invariants=False
-        )
-        for h in range(x.shape[1]):
-            dots = torch.sparse.sampled_addmm(
-                pattern, left[:, h].contiguous(), right[:, h].contiguous().t(), beta=0
-            )
-            out[:, h] = dots.values()
-    return in_user_order(out, csr)
+    dots = [
+        _dots(left[:, h].contiguous(), right[:, h].contiguous(), csr) for h in range(x.shape[1])
+    ]
+    return in_user_order(torch.stack(dots, dim=1), csr)
+
+
+def _dots(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
+    """Dot products along the edges for one head, in the order of ``csr``."""
+    num_edges = csr.col.numel()
+    if num_edges == 0 or x.shape[1] == 0:
+        return x.new_zeros(num_edges)
+    if num_edges > len(g) * len(x):
+        # More edges than pairs of nodes, which a sparse matrix cannot hold: look the pairs up.
+        pairs = (g @ x.t()).flatten()
+        return pairs[rows(csr.rowptr, num_edges).long() * len(x) + csr.col]
+    _silence_beta_warning()
+    pattern = torch.sparse_csr_tensor(
+        csr.rowptr, csr.col, x.new_zeros(num_edges), (len(g), len(x)), check_invariants=False
+    )
+    dots: Tensor = torch.sparse.sampled_addmm(pattern, g, x.t(), beta=0).values()
+    return dots
 
 
 @cache
@@ -89,39 +95,27 @@ def _silence_beta_warning() -> None:
 
 def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:
     out = x.new_zeros(csr.rowptr.numel() - 1, x.shape[1])
-    for rows, places, present in _blocks(csr, m, x.shape[1]):
+    for block, places, present in _blocks(csr, m, x.shape[1]):
         values = x[csr.col[places]]
         if present is None:
-            out[rows] = values.amax(1)
+            out[block] = values.amax(1)
         else:
             best = values.masked_fill_(~present.unsqueeze(-1), -torch.inf).amax(1)
-            out[rows] = best.masked_fill_(~present.any(1, keepdim=True), 0)
+            out[block] = best.masked_fill_(~present.any(1, keepdim=True), 0)
     return out
 
 
-def segmax_grad(
-    g: Tensor, x: Tensor, out: Tensor, m: Tensor | None, by_row: CSR, by_col: CSR
-) -> Tensor:
-    share = accumulable(g.clone())
-    for rows, places, present in _blocks(by_row, m, x.shape[1]):
-        won = x[by_row.col[places]] == out[rows].unsqueeze(1)
-        ties = _counted(won, by_row, m, places, present).sum(1)
-        share[rows] /= torch.where(ties > 0, ties, 1).to(share.dtype)
-    grad = torch.zeros_like(x, dtype=share.dtype)
-    for rows, places, present in _blocks(by_col, m, x.shape[1]):
-        targets = by_col.col[places]
-        won = out[targets] == x[rows].unsqueeze(1)
-        grad[rows] = (_counted(won, by_col, m, places, present) * share[targets]).sum(1)
-    return grad.to(x.dtype)
-
-
-def _counted(
-    won: Tensor, csr: CSR, m: Tensor | None, places: Tensor, present: Tensor | None
-) -> Tensor:
-    """Weight the winners by their multiplicity; the padding of a block counts for nothing."""
-    if present is not None:
-        won = won & present.unsqueeze(-1)
-    return won if m is None else won * accumulable(m)[positions(csr)][places].unsqueeze(-1)
+def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, csr: CSR) -> Tensor:
+    out = torch.zeros_like(own, dtype=accumulator(own.dtype))
+    for block, places, present in _blocks(csr, m, own.shape[1]):
+        won = other[csr.col[places]] == own[block].unsqueeze(1)
+        if present is not None:
+            won &= present.unsqueeze(-1)
+        value = won.to(out.dtype) if share is None else won * share[csr.col[places]]
+        if m is not None:
+            value = value * m[positions(csr)][places].unsqueeze(-1)
+        out[block] = value.sum(1)
+    return out
 
 
 def _blocks(
@@ -130,17 +124,17 @@ def _blocks(
     """Yield rows of like degree with their edges as a rectangle.
 
     Yields:
-        ``rows [B]``, the positions of their edges ``[B, d]`` (padded by repeating the last), and
+        rows ``[B]``, the positions of their edges ``[B, d]`` (padded by repeating the last), and
         which of them count, ``[B, d]``, or None where all do.
     """
-    degree, rows = csr.rowptr.diff().sort()
+    degree, order = csr.rowptr.diff().sort()
     first = int(torch.searchsorted(degree, 1))
     room = max(1, _BLOCK // max(1, width))
-    while first < len(rows):
+    while first < len(order):
         # Rows ascend in degree: as many as fit if each were as long as the longest among them.
         count = max(1, room // int(degree[first]))
-        count = max(1, min(count, room // int(degree[min(first + count, len(rows)) - 1])))
-        block = rows[first : first + count]
+        count = max(1, min(count, room // int(degree[min(first + count, len(order)) - 1])))
+        block = order[first : first + count]
         size = degree[first : first + count].unsqueeze(1)
         step = torch.arange(int(size[-1]), dtype=csr.rowptr.dtype).expand(len(block), -1)
         places = csr.rowptr[block].unsqueeze(1) + torch.minimum(step, size - 1)

@@ -6,11 +6,14 @@ With rows ``i`` (targets), columns ``j`` (sources), edges ``e = (i, j)`` and hea
 ``spmm``        ``out[i,h,:] = a[i,h] * sum_{e=(i,j)} w[e,h] * b[j,h] * x[j,h,:]``
 ``sddmm``       ``out[e,h]   = a[i,h] * b[j,h] * <g[i,h,:], x[j,h,:]>``
 ``segmax``      ``out[i,:]   = max_{e=(i,j), m[e]>0} x[j,:]``, and 0 where there is none
+``winners``     ``out[i,:]   = sum_{e=(i,j), own[i,:]=other[j,:]} m[e] * share[j,:]``
 ==============  ===================================================================
 
 The derivative of ``spmm`` by ``x`` is ``spmm`` on the transposed graph with ``a`` and ``b``
 exchanged, and by ``w`` it is ``sddmm``, whose derivatives are ``spmm`` again: two kernels serve
-derivatives of every order, and none of them makes an edges x features tensor.
+derivatives of every order, and none of them makes an edges x features tensor. The derivative of
+``segmax`` is ``winners``, shared evenly among ties as ``torch.amax`` does, and that of ``winners``
+by ``share`` is ``winners`` on the transposed graph.
 
 ``a`` and ``b`` are constants (no gradient). ``w`` and ``m`` are in the user's order of edges. Each
 operator takes the graph by row and, where known, by column; if it is missing, the backward pass
@@ -27,7 +30,7 @@ from torch.library import custom_op
 from ._backend import kernels
 from ._csr import CSR, transpose
 from ._differentiable import differentiable
-from ._dtypes import accumulator
+from ._dtypes import accumulable, accumulator
 
 # custom_op reads the schema off these annotations and knows Optional, not the `|` of a string.
 Opt = Optional[Tensor]  # noqa: UP045
@@ -97,27 +100,26 @@ def _(x: Tensor, m: Opt, rowptr: Tensor, *_: Any) -> Tensor:
     return x.new_empty(rowptr.shape[0] - 1, x.shape[1])
 
 
-@custom_op("gnn_vpa::segmax_grad", mutates_args=())
-def segmax_grad(
-    g: Tensor,  # [R, F]
-    x: Tensor,  # [S, F]
-    out: Tensor,  # [R, F]
+@custom_op("gnn_vpa::winners", mutates_args=())
+def _winners(
+    own: Tensor,  # [R, F]
+    other: Tensor,  # [S, F]
+    share: Opt,  # [S, F]
     m: Opt,  # [E]
     rowptr: Tensor,
     col: Tensor,
     edge: Opt,
-    t_rowptr: Tensor,
-    t_col: Tensor,
+    t_rowptr: Opt,
+    t_col: Opt,
     t_edge: Opt,
 ) -> Tensor:
-    """Gradient of ``segmax`` by ``x``, shared evenly among ties, as ``torch.amax`` does."""
-    by_row, by_col = CSR(rowptr, col, edge), CSR(t_rowptr, t_col, t_edge)
-    return kernels(x).segmax_grad(g, x, out, m, by_row, by_col)  # type: ignore[no-any-return]
+    """Sum the share of the neighbours that hold a target's own value: ``[R, F]``, float32 up."""
+    return kernels(own).winners(own, other, share, m, CSR(rowptr, col, edge))  # type: ignore[no-any-return]
 
 
-@segmax_grad.register_fake
-def _(g: Tensor, x: Tensor, *_: Any) -> Tensor:
-    return torch.empty_like(x)
+@_winners.register_fake
+def _(own: Tensor, *_: Any) -> Tensor:
+    return own.new_empty(own.shape, dtype=accumulator(own.dtype))
 
 
 # Derivatives ----------------------------------------------------------------------------------
@@ -166,7 +168,22 @@ def _segmax_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _segmax_backward(ctx: Any, g: Tensor) -> tuple[Opt, ...]:
     x, out, m, *ctx.graph = ctx.saved_tensors
     by_row, by_col = _both(ctx, x.shape[0])
-    return segmax_grad(g, x, out, m, *by_row, *by_col), *(None,) * 7
+    ties = winners(out, x, None, m, *by_row, *by_col)
+    share = accumulable(g) / torch.where(ties > 0, ties, 1)
+    return winners(x, out, share, m, *by_col, *by_row).to(x.dtype), *(None,) * 7
+
+
+def _winners_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    own, other, _, *rest = inputs
+    ctx.save_for_backward(own, other, *rest)
+
+
+def _winners_backward(ctx: Any, grad: Tensor) -> tuple[Opt, ...]:
+    own, other, m, *ctx.graph = ctx.saved_tensors
+    if not ctx.needs_input_grad[2]:
+        return (None,) * 10
+    by_row, by_col = _both(ctx, other.shape[0])
+    return None, None, winners(other, own, grad, m, *by_col, *by_row), *(None,) * 7
 
 
 # Batching rules: a batch of features is more features, a batch of weights is more heads. --------
@@ -231,15 +248,18 @@ def _segmax_vmap(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
     return segmax(x.flatten(1), *args[1:]).view(-1, *x.shape[1:]), 1
 
 
-@segmax_grad.register_vmap
-def _(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
+def _winners_vmap(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
     if any(d is not None for d in in_dims[3:]):
-        return _loop(segmax_grad, info.batch_size, in_dims, args), 0
-    g, x, out = (_front(t, d, info.batch_size) for t, d in zip(args[:3], in_dims[:3], strict=True))
-    flat = segmax_grad(g.flatten(1), x.flatten(1), out.flatten(1), *args[3:])
-    return flat.view_as(x), 1
+        return _loop(winners, info.batch_size, in_dims, args), 0
+    flat = [
+        None if t is None else _front(t, d, info.batch_size).flatten(1)
+        for t, d in zip(args[:3], in_dims[:3], strict=True)
+    ]
+    out = winners(*flat, *args[3:])
+    return out.view(len(out), info.batch_size, -1), 1
 
 
 spmm = differentiable(_spmm, _spmm_context, _spmm_backward, _spmm_vmap)
 sddmm = differentiable(_sddmm, _sddmm_context, _sddmm_backward, _sddmm_vmap)
 segmax = differentiable(_segmax, _segmax_context, _segmax_backward, _segmax_vmap)
+winners = differentiable(_winners, _winners_context, _winners_backward, _winners_vmap)

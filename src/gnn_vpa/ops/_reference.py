@@ -40,17 +40,13 @@ def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:
     return out.masked_fill((count == 0).unsqueeze(-1), 0)
 
 
-def segmax_grad(
-    g: Tensor, x: Tensor, out: Tensor, m: Tensor | None, by_row: CSR, by_col: CSR
-) -> Tensor:
-    row, col = rows(by_row.rowptr, by_row.col.numel()), by_row.col
-    winners = accumulable((x[col] == out[row]).to(x.dtype))
+def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, csr: CSR) -> Tensor:
+    won = accumulable((other[csr.col] == own[rows(csr.rowptr, csr.col.numel())]).to(own.dtype))
+    if share is not None:
+        won = won * share[csr.col]
     if m is not None:
-        winners = winners * m[positions(by_row)].unsqueeze(-1)
-    ties = torch.segment_reduce(winners, "sum", offsets=by_row.rowptr.long(), axis=0)
-    share = accumulable(g) / torch.where(ties > 0, ties, 1)
-    back = in_user_order(winners * share[row], by_row)[positions(by_col)]
-    return torch.segment_reduce(back, "sum", offsets=by_col.rowptr.long(), axis=0).to(x.dtype)
+        won = won * m[positions(csr)].unsqueeze(-1)
+    return torch.segment_reduce(won, "sum", offsets=csr.rowptr.long(), axis=0)
 
 
 def positions(csr: CSR) -> Tensor | slice:

@@ -1,0 +1,320 @@
+"""Kernels for CUDA, in Triton: one program a row, no atomics, no synchronisation.
+
+A row's edges are read in tiles of ``[TILE, BLOCK]`` (edges x features), summed in registers in a
+fixed order, so every run gives the same bits. Rows longer than ``_LONG`` are cut at multiples of
+``_LONG``: ``_piece_kernel`` sums the pieces, one program each, and the row's own program adds
+them. Shapes alone decide what is launched, so a CUDA graph can capture every operator.
+"""
+
+# mypy: ignore-errors
+# Triton's language shares Python's grammar, not its types.
+
+import math
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from ._csr import CSR
+from ._dtypes import accumulator
+
+_LONG = 1024  # edges of a row that one program reads
+_ACCUMULATORS = {torch.float32: tl.float32, torch.float64: tl.float64}
+
+
+@triton.jit
+def _combine(left, right, MAX: tl.constexpr):
+    if MAX:
+        return tl.maximum(left, right, propagate_nan=tl.PropagateNan.ALL)
+    return left + right
+
+
+@triton.jit
+def _nan_max(left, right):
+    return tl.maximum(left, right, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def _fold(tile, MAX: tl.constexpr):
+    if MAX:
+        return tl.reduce(tile, 0, _nan_max)
+    return tl.sum(tile, 0)
+
+
+@triton.jit
+def _span(
+    x, w, b, col, edge, start, end, d, inside, size, heads, b_heads, width,
+    MAX: tl.constexpr, ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Reduce the positions ``start:end`` of one row to the features ``d``."""
+    nothing = float("-inf") if MAX else 0.0
+    total = tl.full([TILE, BLOCK], nothing, ACC)
+    head = d // width
+    for first in range(start, end, TILE):
+        position = first + tl.arange(0, TILE)
+        live = position < end
+        number = position
+        if edge is not None:
+            number = tl.load(edge + position, mask=live, other=0)
+        if w is not None and MAX:
+            live = live & (tl.load(w + number, mask=live, other=0) > 0)
+        source = tl.load(col + position, mask=live, other=0).to(tl.int64)
+        mask = live[:, None] & inside[None, :]
+        values = tl.load(x + source[:, None] * size + d[None, :], mask=mask, other=nothing)
+        values = values.to(ACC)
+        if b is not None:
+            column = head % b_heads
+            values *= tl.load(b + source[:, None] * b_heads + column[None, :], mask=mask, other=0)
+        if w is not None and not MAX:
+            place = number.to(tl.int64)[:, None] * heads + head[None, :]
+            values *= tl.load(w + place, mask=mask, other=0).to(ACC)
+        total = _combine(total, values, MAX)
+    return _fold(total, MAX)
+
+
+@triton.jit
+def _row_of(rowptr, position, num_rows):
+    """Find the row that owns ``position``: the last one that starts at or before it."""
+    low = position * 0
+    high = low + num_rows
+    while high - low > 1:
+        middle = (low + high) // 2
+        if tl.load(rowptr + middle) <= position:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@triton.jit
+def _piece_kernel(
+    x, w, b, rowptr, col, edge, pieces, num_rows, num_edges, size, heads, b_heads, width,
+    MAX: tl.constexpr, ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+    LONG: tl.constexpr,
+):  # fmt: skip
+    """Reduce what long rows have in the positions ``piece * LONG`` to ``(piece + 1) * LONG``.
+
+    At most two long rows share a piece: the one that owns its first position (slot 0) and the
+    one that owns its last (slot 1).
+    """
+    piece = tl.program_id(0)
+    d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = d < size
+    begin = piece * LONG
+    end = tl.minimum(begin + LONG, num_edges)
+    left = _row_of(rowptr, begin, num_rows)
+    right = _row_of(rowptr, end - 1, num_rows)
+    place = pieces + piece.to(tl.int64) * 2 * size + d
+    left_end = tl.load(rowptr + left + 1)
+    if left_end - tl.load(rowptr + left) > LONG:
+        value = _span(x, w, b, col, edge, begin, tl.minimum(end, left_end), d, inside, size,
+                      heads, b_heads, width, MAX, ACC, TILE, BLOCK)  # fmt: skip
+        tl.store(place, value, mask=inside)
+    right_start = tl.load(rowptr + right)
+    if (right != left) & (tl.load(rowptr + right + 1) - right_start > LONG):
+        value = _span(x, w, b, col, edge, right_start, end, d, inside, size,
+                      heads, b_heads, width, MAX, ACC, TILE, BLOCK)  # fmt: skip
+        tl.store(place + size, value, mask=inside)
+
+
+@triton.jit
+def _row_kernel(
+    x, w, a, b, rowptr, col, edge, pieces, out, size, heads, a_heads, b_heads, width,
+    MAX: tl.constexpr, ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+    LONG: tl.constexpr,
+):  # fmt: skip
+    """Reduce one row and scale it."""
+    row = tl.program_id(0).to(tl.int64)
+    d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = d < size
+    start = tl.load(rowptr + row)
+    end = tl.load(rowptr + row + 1)
+    if (pieces is not None) & (end - start > LONG):
+        nothing = float("-inf") if MAX else 0.0
+        total = tl.full([TILE, BLOCK], nothing, ACC)
+        last = (end - 1) // LONG + 1
+        for first in range(start // LONG, last, TILE):
+            piece = first + tl.arange(0, TILE)
+            slot = tl.where(piece * LONG < start, 1, 0)
+            place = (piece.to(tl.int64) * 2 + slot)[:, None] * size + d[None, :]
+            mask = (piece < last)[:, None] & inside[None, :]
+            total = _combine(total, tl.load(pieces + place, mask=mask, other=nothing), MAX)
+        value = _fold(total, MAX)
+    else:
+        value = _span(x, w, b, col, edge, start, end, d, inside, size, heads, b_heads, width,
+                      MAX, ACC, TILE, BLOCK)  # fmt: skip
+    if MAX:
+        present = end > start
+        if w is not None:
+            present = start < start
+            for first in range(start, end, TILE):
+                position = first + tl.arange(0, TILE)
+                live = position < end
+                number = position
+                if edge is not None:
+                    number = tl.load(edge + position, mask=live, other=0)
+                counts = tl.load(w + number, mask=live, other=0)
+                present = present | (tl.max(counts, 0) > 0)
+        value = tl.where(present, value, 0.0)
+    if a is not None:
+        value *= tl.load(a + row * a_heads + (d // width) % a_heads, mask=inside, other=0)
+    tl.store(out + row * size + d, value, mask=inside)
+
+
+@triton.jit
+def _dot_kernel(
+    g, x, a, b, rowptr, col, edge, out, num_rows, num_edges, heads, a_heads, b_heads, width,
+    ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr, STEPS: tl.constexpr,
+):  # fmt: skip
+    """Dot products of ``TILE`` edges for one head."""
+    position = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    head = tl.program_id(1)
+    live = position < num_edges
+    low = tl.zeros([TILE], rowptr.dtype.element_ty)
+    high = low + num_rows
+    for _ in range(STEPS):
+        middle = (low + high) // 2
+        owns = tl.load(rowptr + middle, mask=live & (high - low > 1), other=0) <= position
+        low = tl.where(owns, middle, low)
+        high = tl.where(owns, high, middle)
+    target = low.to(tl.int64)
+    source = tl.load(col + position, mask=live, other=0).to(tl.int64)
+    total = tl.zeros([TILE, BLOCK], ACC)
+    for first in range(0, width, BLOCK):
+        f = first + tl.arange(0, BLOCK)
+        mask = live[:, None] & (f < width)[None, :]
+        left = tl.load(
+            g + (target * heads + head)[:, None] * width + f[None, :], mask=mask, other=0
+        )
+        right = tl.load(
+            x + (source * heads + head)[:, None] * width + f[None, :], mask=mask, other=0
+        )
+        total += left.to(ACC) * right.to(ACC)
+    value = tl.sum(total, 1)
+    if a is not None:
+        value *= tl.load(a + target * a_heads + head % a_heads, mask=live, other=0)
+    if b is not None:
+        value *= tl.load(b + source * b_heads + head % b_heads, mask=live, other=0)
+    number = position
+    if edge is not None:
+        number = tl.load(edge + position, mask=live, other=0)
+    tl.store(out + number.to(tl.int64) * heads + head, value, mask=live)
+
+
+@triton.jit
+def _winner_kernel(
+    own, other, share, m, rowptr, col, edge, out, size,
+    ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Sum, over a row's edges, the share of those whose two ends hold the same value."""
+    row = tl.program_id(0).to(tl.int64)
+    d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = d < size
+    mine = tl.load(own + row * size + d, mask=inside, other=0)
+    end = tl.load(rowptr + row + 1)
+    total = tl.zeros([TILE, BLOCK], ACC)
+    for first in range(tl.load(rowptr + row), end, TILE):
+        position = first + tl.arange(0, TILE)
+        live = position < end
+        mask = live[:, None] & inside[None, :]
+        place = (
+            tl.load(col + position, mask=live, other=0).to(tl.int64)[:, None] * size + d[None, :]
+        )
+        same = (tl.load(other + place, mask=mask, other=0) == mine[None, :]) & mask
+        value = tl.where(same, 1.0, 0.0).to(ACC)
+        if share is not None:
+            value *= tl.load(share + place, mask=mask, other=0)
+        if m is not None:
+            number = position
+            if edge is not None:
+                number = tl.load(edge + position, mask=live, other=0)
+            value *= tl.load(m + number, mask=live, other=0).to(ACC)[:, None]
+        total += value
+    tl.store(out + row * size + d, tl.sum(total, 0), mask=inside)
+
+
+def spmm(x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
+    out = x.new_empty(csr.rowptr.numel() - 1, *x.shape[1:])
+    _reduce(x.contiguous(), w, a, b, csr, out, heads=x.shape[1], is_max=False)
+    return out
+
+
+def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:
+    out = x.new_empty(csr.rowptr.numel() - 1, x.shape[1])
+    _reduce(x.contiguous(), m, None, None, csr, out, heads=1, is_max=True)
+    return out
+
+
+def _reduce(
+    x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: CSR, out: Tensor,
+    heads: int, is_max: bool,
+) -> None:  # fmt: skip
+    num_rows, num_edges, size = len(out), csr.col.numel(), math.prod(x.shape[1:])
+    if out.numel() == 0:
+        return
+    w, a, b = (None if t is None else t.contiguous() for t in (w, a, b))
+    a_heads, b_heads = (1 if t is None else t.shape[1] for t in (a, b))
+    shape = _tiling(size, num_edges / num_rows)
+    shape |= {"MAX": is_max, "ACC": _ACCUMULATORS[accumulator(x.dtype)], "LONG": _LONG}
+    blocks = triton.cdiv(size, shape["BLOCK"])
+    sizes = (size, heads, b_heads, size // heads)
+    pieces = None
+    with _device(x):
+        if num_edges > _LONG:
+            count = triton.cdiv(num_edges, _LONG)
+            pieces = x.new_empty(count, 2, size, dtype=accumulator(x.dtype))
+            _piece_kernel[(count, blocks)](
+                x, w, b, *csr, pieces, num_rows, num_edges, *sizes, **shape
+            )
+        _row_kernel[(num_rows, blocks)](
+            x, w, a, b, *csr, pieces, out, size, heads, a_heads, b_heads, size // heads, **shape
+        )
+
+
+def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
+    num_edges, heads, width = csr.col.numel(), x.shape[1], x.shape[2]
+    num_rows = csr.rowptr.numel() - 1
+    out = x.new_empty(num_edges, heads, dtype=accumulator(x.dtype))
+    if out.numel() == 0:
+        return out
+    a, b = (None if t is None else t.contiguous() for t in (a, b))
+    a_heads, b_heads = (1 if t is None else t.shape[1] for t in (a, b))
+    block = min(128, triton.next_power_of_2(max(1, width)))
+    tile = max(4, 1024 // block)
+    with _device(x):
+        _dot_kernel[(triton.cdiv(num_edges, tile), heads)](
+            g.contiguous(), x.contiguous(), a, b, *csr, out,
+            num_rows, num_edges, heads, a_heads, b_heads, width,
+            ACC=_ACCUMULATORS[out.dtype], TILE=tile, BLOCK=block, STEPS=num_rows.bit_length() + 1,
+            num_warps=2,
+        )  # fmt: skip
+    return out
+
+
+def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, csr: CSR) -> Tensor:
+    size = own.shape[1]
+    out = torch.zeros_like(own, dtype=accumulator(own.dtype), memory_format=torch.contiguous_format)
+    if out.numel() > 0 and csr.col.numel() > 0:
+        share, m = (None if t is None else t.contiguous() for t in (share, m))
+        shape = _tiling(size, csr.col.numel() / len(own))
+        with _device(own):
+            _winner_kernel[(len(own), triton.cdiv(size, shape["BLOCK"]))](
+                own.contiguous(), other.contiguous(), share, m, *csr, out, size,
+                ACC=_ACCUMULATORS[out.dtype], **shape,
+            )  # fmt: skip
+    return out
+
+
+def _tiling(size: int, degree: float) -> dict[str, Any]:
+    """Choose edges x features of a tile: about a row's edges, within a warp's registers."""
+    block = min(128, triton.next_power_of_2(size))
+    tile = max(4, min(1024 // block, triton.next_power_of_2(max(1, round(degree)))))
+    return {"TILE": tile, "BLOCK": block, "num_warps": 1 if tile * block <= 1024 else 2}
+
+
+def _device(x: Tensor) -> AbstractContextManager[object]:
+    """Launch where ``x`` lives (the interpreter, which serves the tests, has no such place)."""
+    return torch.cuda.device(x.device) if x.is_cuda else nullcontext()

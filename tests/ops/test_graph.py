@@ -1,0 +1,126 @@
+"""``Graph``: every accepted form gives the same graph, and nothing is lost on the way."""
+
+import gc
+import weakref
+
+import pytest
+import torch
+from torch_geometric import EdgeIndex
+
+from gnn_vpa.ops import Graph, aggregate
+from gnn_vpa.ops._cache import as_graph
+
+
+def edges_of(csr):
+    """Return ``(row, col, edge)`` of every position."""
+    row = torch.repeat_interleave(torch.arange(len(csr.rowptr) - 1), csr.rowptr.diff().long().cpu())
+    edge = torch.arange(len(row)) if csr.edge is None else csr.edge.cpu()
+    return list(zip(row.tolist(), csr.col.tolist(), edge.tolist(), strict=True))
+
+
+def test_both_groupings_hold_every_edge_once(case, device):
+    graph = Graph(case.edge_index.to(device), (case.num_sources, case.num_targets))
+    source, target = case.edge_index.tolist()
+    expected = {(t, s, e) for e, (s, t) in enumerate(zip(source, target, strict=True))}
+    by_target, by_source = edges_of(graph.by_target), edges_of(graph.by_source)
+    assert set(by_target) == expected
+    assert {(t, s, e) for s, t, e in by_source} == expected
+    assert [r for r, _, _ in by_target] == sorted(target)
+    assert [r for r, _, _ in by_source] == sorted(source)
+    assert graph.num_edges == len(source)
+    assert graph.edge_targets.tolist() == target
+
+
+def test_degree_counts_loops_and_parallel_edges():
+    graph = Graph(torch.tensor([[0, 0, 1, 1], [0, 1, 1, 1]]), num_nodes=3)
+    assert graph.degree.tolist() == [1, 3, 0]
+
+
+def test_sizes_are_read_off_the_edges_by_default():
+    graph = Graph(torch.tensor([[0, 4], [2, 1]]))
+    assert (graph.num_sources, graph.num_targets) == (5, 5)
+    assert Graph(torch.empty(2, 0, dtype=torch.long)).num_sources == 0
+
+
+def formats(edge_index, weight, sizes):
+    """The same weighted graph in every form: with parallel edges, CSR and CSC keep them too."""
+    num_sources, num_targets = sizes
+    shape = (num_targets, num_sources)
+    adj_t = edge_index.flip(0)
+    yield "COO", torch.sparse_coo_tensor(adj_t, weight, shape, check_invariants=True)
+    for layout in ("CSR", "CSC"):
+        major = adj_t[0] if layout == "CSR" else adj_t[1]
+        minor = adj_t[1] if layout == "CSR" else adj_t[0]
+        order = major.argsort(stable=True)
+        size = shape[0] if layout == "CSR" else shape[1]
+        pointer = torch.cat([torch.zeros(1), torch.bincount(major, minlength=size).cumsum(0)])
+        make = torch.sparse_csr_tensor if layout == "CSR" else torch.sparse_csc_tensor
+        # Parallel edges break the invariants that PyTorch would check, and not ours.
+        yield (
+            layout,
+            make(pointer.long(), minor[order], weight[order], shape, check_invariants=False),
+        )
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CS. tensor support is in beta")
+def test_every_format_aggregates_alike_parallel_edges_included(device):
+    edge_index = torch.tensor([[0, 2, 2, 1, 0, 3], [1, 1, 1, 0, 1, 3]], device=device)
+    weight = torch.rand(6, dtype=torch.float64, device=device)
+    x = torch.randn(4, 3, dtype=torch.float64, device=device)
+    for aggr in ("sum", "mean", "vpa", "max"):
+        expected = aggregate(x, edge_index, aggr, weight)
+        for name, adj_t in formats(edge_index.cpu(), weight.cpu(), (4, 4)):
+            out = aggregate(x, adj_t.to(device), aggr)
+            torch.testing.assert_close(out, expected, msg=f"{name} {aggr}")
+
+
+def test_edge_index_of_pyg_with_its_sizes():
+    edge_index = EdgeIndex([[0, 1, 1], [1, 0, 2]], sparse_size=(2, 3), sort_order="row")
+    graph = Graph(edge_index)
+    assert (graph.num_sources, graph.num_targets) == (2, 3)
+    plain = Graph(torch.tensor([[0, 1, 1], [1, 0, 2]]), (2, 3))
+    assert edges_of(graph.by_target) == edges_of(plain.by_target)
+    assert type(graph.by_target.col) is torch.Tensor
+
+
+def test_readout_counts_nodes_by_graph():
+    graph = Graph.readout(torch.tensor([0, 0, 2]), num_graphs=4)
+    assert graph.degree.tolist() == [2, 0, 1, 0]
+    assert Graph.readout(torch.tensor([0, 0, 2])).num_targets == 3
+    assert Graph.readout(torch.empty(0, dtype=torch.long)).num_targets == 0
+
+
+def test_a_graph_is_made_once_for_an_unchanged_edge_index():
+    edge_index = torch.tensor([[0, 1], [1, 0]])
+    graph = as_graph(edge_index, 2)
+    assert as_graph(edge_index, 2) is graph
+    assert as_graph(edge_index, 3) is not graph
+    edge_index[0, 0] = 1
+    assert as_graph(edge_index, 2).by_target.col.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("order", [[[0, 1], [1, 0]], [[1, 0], [0, 1]]], ids=["unsorted", "sorted"])
+def test_the_memory_does_not_keep_a_tensor_alive(order):
+    edge_index = torch.tensor(order)
+    graph = weakref.ref(as_graph(edge_index, 2))
+    assert graph() is not None
+    del edge_index
+    gc.collect()
+    assert graph() is None
+
+
+def test_to_moves_everything_the_graph_has(device):
+    graph = Graph(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
+    assert graph.to("cpu") is graph
+    assert len(graph.by_source.col) == 2
+    moved = graph.to(device)
+    assert moved.device.type == device
+    assert moved.by_source.col.device.type == device
+    x = torch.tensor([[1.0], [2.0]], device=device)
+    assert aggregate(x, moved, "sum").flatten().tolist() == [2.0, 1.0]
+
+
+def test_index_types_agree():
+    wide = torch.tensor([[0, 1, 2], [2, 2, 0]])
+    x = torch.randn(3, 2)
+    assert torch.equal(aggregate(x, wide, "vpa"), aggregate(x, wide.int(), "vpa"))
