@@ -62,6 +62,13 @@ def test_average_of_one_is_itself() -> None:
     assert averaged.dof == pytest.approx(9)
 
 
+def test_average_of_independent_estimates_is_less_uncertain() -> None:
+    """Four data sets of the same variance: a quarter of it."""
+    averaged = average([Estimate(float(mean), 2.0, 9) for mean in (1, 2, 3, 6)])
+    assert averaged.mean == 3.0
+    assert averaged.variance == pytest.approx(2.0 / 4)
+
+
 def test_average_takes_the_degrees_of_freedom_of_the_noisiest() -> None:
     """Welch and Satterthwaite: a variance that dominates brings its own, equal ones add up."""
     noisy, quiet = Estimate(0.0, 1.0, 9), Estimate(0.0, 1e-9, 9)

@@ -183,7 +183,7 @@ def test_names_cannot_break_out(make_folds, make_curves) -> None:
 
 def test_provenance_is_shown_at_any_depth() -> None:
     text = render_report(NOTHING, NOTHING, {"a_b": {"c": {"d": [1, 2]}}, "e": None})
-    assert "<dt>a b</dt>" in text
+    assert "<dt>a_b</dt>" in text
     assert "1, 2" in text
 
 
