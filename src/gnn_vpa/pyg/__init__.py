@@ -1,0 +1,29 @@
+"""Drop-ins for PyTorch Geometric: aggregations, layers, and the conversion of a whole model."""
+
+from ._aggregation import VPAggregation as VPAggregation
+from ._aggregation import register as register
+from ._convert import convert as convert
+from ._norm import vp_gcn_norm as vp_gcn_norm
+from ._pool import global_vpa_pool as global_vpa_pool
+from ._report import Change as Change
+from ._report import ConversionReport as ConversionReport
+from .attention import VPGATConv as VPGATConv
+from .attention import VPGATv2Conv as VPGATv2Conv
+from .degree import VPGCNConv as VPGCNConv
+from .degree import VPSGConv as VPSGConv
+from .transformer import VPTransformerConv as VPTransformerConv
+
+__all__ = [
+    "Change",
+    "ConversionReport",
+    "VPAggregation",
+    "VPGATConv",
+    "VPGATv2Conv",
+    "VPGCNConv",
+    "VPSGConv",
+    "VPTransformerConv",
+    "convert",
+    "global_vpa_pool",
+    "register",
+    "vp_gcn_norm",
+]

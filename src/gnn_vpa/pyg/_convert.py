@@ -1,0 +1,89 @@
+"""A model in its variance-preserving form."""
+
+from collections.abc import Collection, Iterator
+from copy import deepcopy
+from typing import TypeVar
+
+from torch import nn
+from torch_geometric.nn import MessagePassing
+from torch_geometric.nn.aggr import Aggregation
+
+from ..errors import UsageError
+from ._aggregation import VPAggregation
+from ._functional import functional_pools
+from ._report import Change, ConversionReport
+from ._rules import form_of, form_of_aggregation, reason_for_module
+from ._variants import become
+
+Model = TypeVar("Model", bound=nn.Module)
+
+
+def convert(model: Model, *, include: Collection[type] = ()) -> tuple[Model, ConversionReport]:
+    """Return a copy of a model in variance-preserving form, and a report of what changed.
+
+    Every aggregation, attention, degree normalisation and pooling module that has a
+    variance-preserving form takes it: ``GATConv`` becomes ``VPGATConv``, a ``GINConv`` that sums
+    becomes a subclass that divides by ``sqrt(N)``, a ``SumAggregation`` a ``VPAggregation``.
+    Weights, hooks, modes and sharing are kept. What has no such form is left, and the report says
+    why; a pooling function called within ``forward`` cannot be changed from outside, and is named.
+
+    Args:
+        model: Any module; a layer or an aggregation by itself too. It is not touched.
+        include: Classes to convert where caution would leave them: layers of your own that look
+            as if they normalised, layers that take the maximum, ``MaxAggregation``.
+
+    Returns:
+        The converted model and a ``ConversionReport``.
+
+    Example:
+        >>> from torch_geometric.nn import GCN
+        >>> model, report = convert(GCN(8, 16, num_layers=2))
+        >>> print(report)
+        2 changed, 0 left
+          changed  convs.0  GCNConv -> VPGCNConv
+          changed  convs.1  GCNConv -> VPGCNConv
+    """
+    if not isinstance(model, nn.Module):
+        raise UsageError(
+            f"model: expected a torch.nn.Module, got {type(model).__name__}. "
+            "Pass the model itself, not its class or its output."
+        )
+    if not all(isinstance(cls, type) for cls in include):
+        raise UsageError("include: expected classes, such as [MyConv].")
+    converted = deepcopy(model)
+    return converted, ConversionReport(tuple(_entries(converted, include)))
+
+
+def _entries(model: nn.Module, include: Collection[type]) -> Iterator[Change]:
+    owned: set[nn.Module] = set()  # an aggregation's parts, and a layer's aggregation
+    for path, module in list(model.named_modules()):
+        if module in owned:
+            continue
+        before = type(module).__name__
+        reason: str | None
+        if isinstance(module, MessagePassing):
+            if module.aggr_module is not None:
+                owned.update(module.aggr_module.modules())
+            form = form_of(module, include)
+            if isinstance(form, str):
+                yield Change(path, before, reason=form)
+            else:
+                become(module, form)
+                yield Change(path, before, type(module).__name__)
+        elif isinstance(module, Aggregation):
+            owned.update(module.modules())
+            reason = form_of_aggregation(module, include)
+            if isinstance(module, VPAggregation):
+                reason = "preserves the variance already"
+            if reason is None:
+                module.__class__ = VPAggregation
+                yield Change(path, before, "VPAggregation")
+            else:
+                yield Change(path, before, reason=reason)
+        else:
+            reason = reason_for_module(module)
+            if reason is not None:
+                yield Change(path, before, reason=reason)
+        for function, place in functional_pools(module):
+            advice = "write global_vpa_pool(x, batch) there to preserve the variance"
+            yield Change(path, function, reason=f"called at {place}; {advice}")

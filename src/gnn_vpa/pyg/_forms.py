@@ -1,0 +1,92 @@
+"""The variance-preserving forms: what each kind of layer becomes, to be mixed in before it."""
+
+import inspect
+from typing import Any
+
+from torch import Tensor
+
+from ..errors import UsageError
+from ..ops import Graph, aggregate
+from ._norm import vp_gcn_norm, vp_softmax
+from ._propagate import VPMessagePassing
+from ._rebind import reads, rebound
+from ._types import OptInt, OptTensor
+
+
+class VPSum(VPMessagePassing):
+    """A sum or mean of messages, as ``sum / sqrt(N)``; its ``aggr_module`` is a VPAggregation."""
+
+    def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
+        return aggregate(source, graph)
+
+
+class VPWeightedSum(VPMessagePassing):
+    """A sum or mean of messages times ``edge_weight``, as ``sum / sqrt(sum w^2)``."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let the aggregation see the weights."""
+
+        def aggregate(
+            self: VPWeightedSum,
+            inputs: Tensor,
+            index: Tensor,
+            ptr: OptTensor = None,
+            dim_size: OptInt = None,
+            edge_weight: OptTensor = None,
+        ) -> Tensor:
+            if edge_weight is not None and edge_weight.dim() == 2 and edge_weight.shape[1] == 1:
+                edge_weight = edge_weight.squeeze(1)
+            out: Tensor = self.aggr_module(
+                inputs, index, ptr, dim_size, self.node_dim, weight=edge_weight
+            )
+            return out
+
+        # PyG wants an argument of two steps to have the same type in both.
+        declared = inspect.signature(cls.message).parameters["edge_weight"].annotation
+        aggregate.__annotations__["edge_weight"] = declared
+        linear = cls._linear
+        cls.aggregate = aggregate
+        super().__init_subclass__(**kwargs)
+        cls._linear = linear
+
+    def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
+        weight = kwargs["edge_weight"]
+        return aggregate(source, graph, weight=None if weight is None else weight.view(-1))
+
+
+class VPWeights(VPMessagePassing):
+    """A layer that sums with weights of its own; another aggregation would scale twice."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if kwargs.get("aggr", "sum") not in ("add", "sum"):
+            raise UsageError(
+                f"aggr: {kwargs['aggr']!r} is not for {type(self).__name__}, which sums with "
+                "weights that preserve the variance already. Leave aggr out."
+            )
+        super().__init__(*args, **kwargs)
+
+
+class VPNormalised(VPWeights):
+    """A layer that normalises by degree, with fourth roots in the place of square roots."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let ``forward`` call ``vp_gcn_norm`` where it calls ``gcn_norm``."""
+        super().__init_subclass__(**kwargs)
+        if "forward" not in vars(cls):
+            cls.forward = rebound(cls.forward, gcn_norm=vp_gcn_norm)
+
+    def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
+        weight = kwargs["edge_weight"]
+        return aggregate(source, graph, "sum", None if weight is None else weight.view(-1))
+
+
+class VPSoftmax(VPMessagePassing):
+    """A layer with attention inside its message, whose weights are divided by their norm."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let the message call ``vp_softmax`` where it calls ``softmax``."""
+        for name in ("message", "get_attention"):
+            step = getattr(cls, name, None)
+            if name not in vars(cls) and step is not None and reads(step, "softmax"):
+                setattr(cls, name, rebound(step, softmax=vp_softmax))
+        super().__init_subclass__(**kwargs)

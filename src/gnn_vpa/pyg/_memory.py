@@ -1,0 +1,68 @@
+"""What was made of an unchanged ``edge_index``, so that the next layer need not make it again.
+
+A layer that adds self-loops makes a new ``edge_index`` at every call, whose edges would have to be
+grouped again at every call. Remembered, it is the same tensor, and so is its ``Graph``.
+"""
+
+from collections.abc import Callable, Hashable, MutableMapping
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+from torch_geometric import utils
+
+from ..ops._cache import _memorable
+
+Made = TypeVar("Made", bound=tuple[Tensor | None, ...])
+
+_memory: MutableMapping[Tensor, tuple[int, dict[Hashable, tuple[Any, list[int]]]]]
+_memory = WeakTensorKeyDictionary()
+
+
+def remembered(edge_index: Tensor, key: Hashable, make: Callable[[], Made]) -> Made:
+    """Return the tensors that ``make`` made of ``edge_index`` the last time, if all are unchanged.
+
+    They must not contain ``edge_index`` itself, which they would keep alive.
+    """
+    if not _memorable(edge_index):
+        return make()
+    version, known = _memory.get(edge_index, (None, {}))
+    if version != edge_index._version:
+        known = {}
+        _memory[edge_index] = (edge_index._version, known)
+    made, versions = known.get(key, (None, []))
+    if made is None or _versions(made) != versions:
+        with torch.inference_mode(False):  # a later training step must be able to use it
+            made = make()
+        known[key] = (made, _versions(made))
+    return made  # type: ignore[no-any-return]
+
+
+def _versions(made: tuple[Tensor | None, ...]) -> list[int]:
+    return [t._version for t in made if t is not None]
+
+
+def remove_self_loops(
+    edge_index: Tensor, edge_attr: Tensor | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """Remove self-loops as PyG does; the same tensor for the same edges."""
+
+    def make() -> tuple[Tensor, Tensor | None]:
+        return utils.remove_self_loops(edge_index, edge_attr)  # type: ignore[no-any-return]
+
+    return remembered(edge_index, "removed", make) if edge_attr is None else make()
+
+
+def add_self_loops(
+    edge_index: Tensor,
+    edge_attr: Tensor | None = None,
+    fill_value: float | Tensor | str | None = None,
+    num_nodes: int | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """Add self-loops as PyG does; the same tensor for the same edges."""
+
+    def make() -> tuple[Tensor, Tensor | None]:
+        return utils.add_self_loops(edge_index, edge_attr, fill_value, num_nodes)  # type: ignore[no-any-return]
+
+    return remembered(edge_index, ("added", num_nodes), make) if edge_attr is None else make()

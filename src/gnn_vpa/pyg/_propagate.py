@@ -1,0 +1,89 @@
+"""Message passing through ``gnn_vpa.ops``, and through PyG's own steps where somebody watches."""
+
+from typing import Any, ClassVar
+
+from torch import Tensor
+from torch_geometric.nn import MessagePassing
+from torch_geometric.typing import Adj, Size
+
+from ..ops import Graph
+from ..ops._cache import as_graph
+from ._edges import plain_edges
+
+_HOOKS = tuple(
+    f"_{step}_forward_{when}hooks"
+    for step in ("propagate", "message", "aggregate", "message_and_aggregate")
+    for when in ("", "pre_")
+)
+
+
+class VPMessagePassing(MessagePassing):  # type: ignore[misc]
+    """The base of all variance-preserving layers, to be mixed in before a layer of PyG.
+
+    A layer whose message is the source's feature times a weight is computed by ``_fused``, without
+    an edges x features tensor. Where the messages are needed (an explanation, a hook, feature
+    decomposition, static graphs) or are something else, PyG's steps run one by one: ``message``,
+    ``aggregate``, ``update``. Both ways give the same numbers.
+    """
+
+    _linear: ClassVar[bool] = False  # is the message the source's feature times a weight?
+    _source: ClassVar[str] = "x"  # the argument of ``propagate`` that holds the features
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Keep PyG from writing code for the class, which would depend on its first instance."""
+        super().__init_subclass__(**kwargs)
+        if "propagate" not in vars(cls):
+            cls.propagate = VPMessagePassing.propagate  # type: ignore[method-assign]
+        if "_linear" not in vars(cls) and vars(cls).keys() & {"message", "aggregate", "update"}:
+            cls._linear = False
+
+    def propagate(self, edge_index: Adj, size: Size = None, **kwargs: Any) -> Tensor:
+        """Send messages along the edges, aggregate and update them, as in PyG."""
+        sizes = self._check_input(edge_index, size)
+        edge_index, values = plain_edges(edge_index)
+        if values is not None:
+            self._take_values(values, kwargs)
+        if not self._unwatched(kwargs):
+            # The class' own ``propagate`` is this one, and PyG may have written another over
+            # that of MessagePassing; the original runs the steps and generates nothing.
+            original = vars(MessagePassing).get("_orig_propagate", MessagePassing.propagate)
+            out: Tensor = original(self, edge_index, size=sizes, **kwargs)
+            return out
+        source, graph = self._ends(edge_index, sizes, kwargs[self._source])
+        return self._fused(source, graph, kwargs)
+
+    def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
+        """Compute all of message, aggregate and update at once."""
+        raise NotImplementedError
+
+    def _take_values(self, values: Tensor, kwargs: dict[str, Any]) -> None:
+        """Read the values of a sparse matrix as PyG does: as what the message asks for."""
+        for name in ("edge_weight", "edge_attr", "edge_type"):
+            fits = values.dim() > 1 or name != "edge_attr"
+            if fits and name in self._user_args and kwargs.get(name) is None:
+                kwargs[name] = values
+
+    def _unwatched(self, kwargs: dict[str, Any]) -> bool:
+        x = kwargs.get(self._source)
+        ends = x if isinstance(x, tuple | list) else (x,)
+        return (
+            self._linear
+            and not self.explain
+            and self.decomposed_layers == 1
+            and not any(getattr(self, hooks) for hooks in _HOOKS)
+            and all(end is None or self.node_dim in (0, -end.dim()) for end in ends)
+        )
+
+    def _ends(self, edge_index: Tensor, sizes: list[int | None], x: Any) -> tuple[Tensor, Graph]:
+        """Return the features of the sources, and the graph, as PyG would find them."""
+        i, j = (1, 0) if self.flow == "source_to_target" else (0, 1)
+        ends = dict(enumerate(x)) if isinstance(x, tuple | list) else {j: x}
+        for dim, end in ends.items():
+            if end is not None:
+                self._set_size(sizes, dim, end)
+        num_sources, num_targets = sizes[j], sizes[j] if sizes[i] is None else sizes[i]
+        if j == 1:
+            edge_index = edge_index.flip(0)
+        assert num_sources is not None
+        assert num_targets is not None
+        return ends[j], as_graph(edge_index, (num_sources, num_targets))

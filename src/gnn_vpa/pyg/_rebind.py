@@ -1,0 +1,28 @@
+"""A function of PyG, read with one name meaning something else."""
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+
+def reads(function: Callable[..., Any], name: str) -> bool:
+    """Tell whether ``function`` looks ``name`` up as a global."""
+    return name in function.__code__.co_names
+
+
+def rebound(function: Any, **names: Any) -> FunctionType:
+    """Return ``function`` with these globals in place of its own.
+
+    So a layer whose only trouble is the normalisation that its ``forward`` calls keeps every
+    argument and feature, in every version of PyG; the layer it comes from is not touched.
+    """
+    scope = {**function.__globals__, **names}
+    # torch.compile reads the globals of a function that says where it lives from there.
+    scope.pop("__name__", None)
+    code, defaults, closure = function.__code__, function.__defaults__, function.__closure__
+    copy = FunctionType(code, scope, function.__name__, defaults, closure)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__annotations__ = function.__annotations__
+    copy.__doc__, copy.__module__ = function.__doc__, function.__module__
+    copy.__qualname__ = function.__qualname__
+    return copy

@@ -1,0 +1,86 @@
+"""Variance-preserving subclasses of layers, made when a model is converted."""
+
+import copyreg
+from collections.abc import Callable
+from functools import cache
+from types import CodeType
+from typing import Any
+
+from torch import Tensor
+from torch_geometric.nn import MessagePassing
+
+from ._aggregation import VPAggregation
+from ._forms import VPSum, VPWeightedSum
+from ._propagate import VPMessagePassing
+
+Form = type[VPMessagePassing]
+
+
+class _Variant(type):
+    """The type of the classes made here: pickle finds no name to import, so it makes them again."""
+
+    _made_of: tuple[type[MessagePassing], Form]
+
+
+@cache
+def variant(parent: Any, form: Any) -> Any:
+    """Return the class ``VP<parent>``: ``form`` mixed in before ``parent``, made once."""
+    if issubclass(form, parent):
+        return form
+    scope = {
+        "__module__": __name__,
+        "__doc__": f"The variance-preserving form of ``{parent.__name__}``.",
+        "_linear": form._linear or _is_linear(parent),
+        "_made_of": (parent, form),
+    }
+    return _Variant(f"VP{parent.__name__}", (form, parent), scope)
+
+
+copyreg.pickle(_Variant, lambda made: (variant, made._made_of))
+
+
+def become(module: MessagePassing, form: Form) -> None:
+    """Turn a layer into its variance-preserving form, in place: whoever holds it holds the form."""
+    cls = variant(type(module), form)  # type: ignore[arg-type]
+    sums = issubclass(form, VPSum | VPWeightedSum)
+    fresh = cls.__new__(cls)
+    MessagePassing.__init__(fresh, VPAggregation() if sums else "sum", node_dim=module.node_dim)
+    fresh.explain = module.explain
+    module.__class__ = cls
+    module.aggr, module.aggr_module = "vpa" if sums else "sum", fresh.aggr_module
+    for name in ("inspector", "fuse", "_user_args", "_fused_user_args", "_edge_user_args"):
+        setattr(module, name, getattr(fresh, name))
+    vars(module).pop("propagate", None)  # PyG binds that of the former class to some instances
+    for name in vars(module):
+        if name.startswith("_cached_"):
+            setattr(module, name, None)
+
+
+def _is_linear(cls: type[MessagePassing]) -> bool:
+    """Tell whether the message is the source's feature times ``edge_weight``, if it takes any.
+
+    Read from its code: a version of PyG that changes a message must not be computed as if it had
+    not.
+    """
+    known = (_feature, _weighted_feature, _feature_maybe_weighted)
+    return cls.update is MessagePassing.update and any(_same(cls.message, like) for like in known)
+
+
+def _same(f: Callable[..., Any], g: Callable[..., Any]) -> bool:
+    def essence(code: CodeType) -> tuple[object, ...]:
+        # The first constant is the docstring, if there is one.
+        return code.co_code, code.co_names, code.co_varnames, code.co_consts[1:]
+
+    return essence(f.__code__) == essence(g.__code__)
+
+
+def _feature(self: MessagePassing, x_j: Tensor) -> Tensor:
+    return x_j
+
+
+def _weighted_feature(self: MessagePassing, x_j: Tensor, edge_weight: Tensor) -> Tensor:
+    return edge_weight.view(-1, 1) * x_j
+
+
+def _feature_maybe_weighted(self: MessagePassing, x_j: Tensor, edge_weight: Tensor) -> Tensor:
+    return x_j if edge_weight is None else edge_weight.view(-1, 1) * x_j

@@ -1,0 +1,109 @@
+"""Variance-preserving graph attention: drop-ins for GATConv and GATv2Conv."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch_geometric.nn import GATConv, GATv2Conv
+from torch_geometric.typing import Adj
+
+from ..ops import Graph, aggregate
+from ._aggregation import VPAggregation
+from ._edges import plain_edges
+from ._forms import VPWeights
+from ._memory import add_self_loops, remove_self_loops
+from ._rebind import rebound
+from ._types import OptInt, OptTensor
+
+
+class VPAttention(VPWeights):
+    """Attention divided by ``sqrt(sum_j c_ij^2)`` over the weights used, after dropout."""
+
+    normalizer_grad: bool = False
+    _linear = True
+    _forward: ClassVar[Callable[..., Any]]  # the parent's
+
+    def __init__(self, *args: Any, normalizer_grad: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.normalizer_grad = normalizer_grad
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let the parent's ``forward`` remember the edges to which it added self-loops."""
+        super().__init_subclass__(**kwargs)
+        cls._forward = rebound(
+            super().forward, add_self_loops=add_self_loops, remove_self_loops=remove_self_loops
+        )
+
+    def forward(self, x: Any, edge_index: Adj, *args: Any, **kwargs: Any) -> Any:
+        """Run the layer, with the arguments of the PyG layer it stands for."""
+        layout = edge_index.layout if isinstance(edge_index, Tensor) else None
+        if layout == torch.sparse_csc or (
+            layout == torch.sparse_coo and not edge_index.is_coalesced()
+        ):
+            # PyG refuses the one, and loses the parallel edges of the other.
+            edge_index, _ = plain_edges(edge_index)
+        return self._forward(x, edge_index, *args, **kwargs)
+
+    def aggregate(
+        self,
+        inputs: Tensor,
+        index: Tensor,
+        alpha: Tensor,
+        ptr: OptTensor = None,
+        dim_size: OptInt = None,
+    ) -> Tensor:
+        """Sum messages that are multiplied by ``alpha``, and divide by the norm of ``alpha``."""
+        weight = alpha if self.normalizer_grad else alpha.detach()
+        out: Tensor = VPAggregation()(inputs, index, None, dim_size, self.node_dim, weight=weight)
+        return out
+
+    def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
+        alpha = kwargs["alpha"]
+        return aggregate(source, graph, weight=alpha, normalizer_grad=self.normalizer_grad)
+
+
+class VPGATConv(VPAttention, GATConv):  # type: ignore[misc]
+    r"""Variance-preserving graph attention, a drop-in for PyG's ``GATConv``.
+
+    With the parent's attention weights ``c_ij`` and values ``z_j``,
+
+        ``out_i = sum_j c_ij z_j / sqrt(sum_j c_ij^2)``
+
+    per head, then the parent's concatenation or mean of heads, residual and bias. The normaliser
+    is over the weights actually used (after dropout), and takes no gradient unless asked to. With
+    one neighbour it is the parent; with uniform attention it is ``sum / sqrt(N)``.
+
+    Every argument of the parent is accepted, and a state dict of the parent loads.
+
+    Args:
+        *args: Those of ``GATConv``.
+        normalizer_grad: Whether gradients flow through the normaliser; not in the paper.
+        **kwargs: Those of ``GATConv``.
+
+    Example:
+        >>> conv = VPGATConv(8, 16, heads=4, edge_dim=3, residual=True)
+        >>> conv
+        VPGATConv(8, 16, heads=4)
+        >>> x, edge_index = torch.ones(3, 8), torch.tensor([[0, 1], [1, 2]])
+        >>> conv(x, edge_index, edge_attr=torch.ones(2, 3)).shape
+        torch.Size([3, 64])
+    """
+
+
+class VPGATv2Conv(VPAttention, GATv2Conv):  # type: ignore[misc]
+    r"""Variance-preserving dynamic attention, a drop-in for PyG's ``GATv2Conv``.
+
+    ``out_i = sum_j c_ij z_j / sqrt(sum_j c_ij^2)`` per head, with the parent's ``c_ij`` and
+    ``z_j``; see ``VPGATConv``.
+
+    Args:
+        *args: Those of ``GATv2Conv``.
+        normalizer_grad: Whether gradients flow through the normaliser; not in the paper.
+        **kwargs: Those of ``GATv2Conv``.
+
+    Example:
+        >>> conv = VPGATv2Conv(8, 16, heads=2, share_weights=True)
+        >>> conv(torch.ones(3, 8), torch.tensor([[0, 1], [1, 2]])).shape
+        torch.Size([3, 32])
+    """
