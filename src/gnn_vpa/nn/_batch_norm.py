@@ -53,12 +53,12 @@ class BatchNorm(nn.BatchNorm1d):
         mean = share @ rows
         var = share @ (rows - mean).square()
         with torch.no_grad():
-            busy = total > 0
+            busy = (total > 0).to(total)
             rate = busy * self.momentum
             unbiased = var * (total / (total - 1).clamp(min=1))
             self._broadcast(self.running_mean).lerp_(mean, rate)
             self._broadcast(self.running_var).lerp_(unbiased, rate)
-            self.num_batches_tracked.add_(busy.view_as(self.num_batches_tracked))
+            self.num_batches_tracked.add_(busy.view_as(self.num_batches_tracked).long())
         return mean, var
 
     def _broadcast(self, values: Tensor) -> Tensor:

@@ -1,0 +1,34 @@
+import pytest
+import torch
+
+from gnn_vpa import UsageError
+from gnn_vpa.nn._dropout import Dropout
+
+
+def test_given_numbers_decide():
+    x = torch.randn(100, 3, requires_grad=True)
+    uniform = torch.rand(100, 3)
+    out = Dropout(0.25)(x, uniform)
+    torch.testing.assert_close(out, torch.where(uniform < 0.25, 0, x / 0.75))
+    out.sum().backward()
+    torch.testing.assert_close(x.grad, (uniform >= 0.25) / 0.75)
+
+
+def test_without_numbers_it_is_torch_own():
+    x = torch.randn(50)
+    torch.manual_seed(0)
+    ours = Dropout(0.5)(x)
+    torch.manual_seed(0)
+    assert torch.equal(ours, torch.nn.Dropout(0.5)(x))
+
+
+def test_evaluation_drops_nothing():
+    x = torch.randn(50)
+    dropout = Dropout(0.5).eval()
+    assert torch.equal(dropout(x), x)
+    assert torch.equal(dropout(x, torch.zeros(50)), x)
+
+
+def test_numbers_of_another_shape_are_refused():
+    with pytest.raises(UsageError, match=r"uniform: expected shape \[4, 2\], got \[4, 1\]"):
+        Dropout(0.5)(torch.ones(4, 2), torch.ones(4, 1))

@@ -1,0 +1,168 @@
+"""Three models side by side against the same three one by one."""
+
+from copy import deepcopy
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+from torch.func import functional_call, stack_module_state
+from torch.nn import functional as F
+
+from gnn_vpa import UsageError, build_model
+from gnn_vpa.nn import Multiplicity, Scaled
+from gnn_vpa.nn._lanes import add_bias, by_lane
+from gnn_vpa.ops import Graph
+
+SLOTS = 30
+GRAPHS = 4
+SIZES = [23, 30, 17]
+
+# A bias in front of a BatchNorm has a gradient of 0, but for rounding. Adam divides rounding by
+# rounding there, unless its epsilon is well above it.
+ADAM = {"lr": 0.001, "eps": 1e-5}
+
+
+class Lanes(NamedTuple):
+    """The batches of all lanes as one, each padded to the same number of slots."""
+
+    x: Tensor
+    graph: Graph
+    readout: Graph
+    multiplicity: Multiplicity
+
+
+def _side_by_side(batches, padding_value=3):
+    rows, edges, owners, counts = [], [], [], []
+    for lane, (x, edge_index, batch) in enumerate(batches):
+        padding = SLOTS - len(x)
+        rows += [x, x.new_full((padding, *x.shape[1:]), padding_value)]
+        edges.append(edge_index + lane * SLOTS)
+        owners += [batch + lane * GRAPHS, batch.new_full((padding,), lane * GRAPHS)]
+        counts += [torch.ones(len(x)), torch.zeros(padding)]
+    return Lanes(
+        torch.cat(rows),
+        Graph(torch.cat(edges, dim=1), SLOTS * len(batches)),
+        Graph.readout(torch.cat(owners), GRAPHS * len(batches)),
+        Multiplicity(torch.cat(counts)),
+    )
+
+
+def _models(name, aggregations):
+    models = []
+    for seed, aggr in enumerate(aggregations):
+        torch.manual_seed(seed)
+        models.append(build_model(name, 5, 3, aggr).double())
+    return models
+
+
+def _uniforms(model):
+    return [torch.rand(model.dropout_shape(GRAPHS), dtype=torch.float64) for _ in SIZES]
+
+
+def _assert_lane(stacked, alone, lane):
+    for name, value in alone.items():
+        torch.testing.assert_close(stacked[name][lane], value, rtol=1e-9, atol=1e-9, msg=name)
+
+
+def _train_both(models, batches, lanes):
+    """Take three steps of Adam both ways, and compare scores, gradients, weights and buffers."""
+    classes = torch.tensor([0, 2, 1, 0])
+    template = deepcopy(models[0])
+    weights, buffers = stack_module_state(models)
+    together = torch.optim.Adam(weights.values(), **ADAM)
+    alone = [torch.optim.Adam(model.parameters(), **ADAM) for model in models]
+    for _ in range(3):
+        uniforms = _uniforms(template)
+        together.zero_grad()
+        arguments = (*lanes, torch.cat(uniforms, dim=-2))
+        stacked = by_lane(functional_call(template, (weights, buffers), arguments), len(models))
+        sum(F.cross_entropy(scores, classes) for scores in stacked).backward()
+        together.step()
+        for lane, (model, batch) in enumerate(zip(models, batches, strict=True)):
+            alone[lane].zero_grad()
+            scores = model(*batch, uniform=uniforms[lane])
+            F.cross_entropy(scores, classes).backward()
+            alone[lane].step()
+            torch.testing.assert_close(stacked[lane], scores, rtol=1e-9, atol=1e-9)
+            gradients = {name: weight.grad for name, weight in weights.items()}
+            _assert_lane(gradients, {n: p.grad for n, p in model.named_parameters()}, lane)
+            _assert_lane({**weights, **buffers}, model.state_dict(), lane)
+    # What was trained is what is used: evaluation sees each lane's own running statistics.
+    stacked = by_lane(functional_call(template.eval(), (weights, buffers), lanes), len(models))
+    for scores, model, batch in zip(stacked, models, batches, strict=True):
+        torch.testing.assert_close(scores, model.eval()(*batch), rtol=1e-9, atol=1e-9)
+
+
+def test_three_lanes_train_as_three_models(kind, make_batch):
+    name, aggr = kind
+    batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
+    _train_both(_models(name, [aggr] * 3), batches, _side_by_side(batches))
+
+
+def test_three_lanes_of_one_hot_codes_train_as_three_models(kind, make_batch):
+    name, aggr = kind
+    batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
+    batches = [batch._replace(x=batch.x.argmax(1)) for batch in batches]
+    _train_both(_models(name, [aggr] * 3), batches, _side_by_side(batches))
+
+
+@pytest.mark.parametrize("name", ["gin", "gcn"])
+def test_lanes_may_differ_in_their_aggregation(name, make_batch):
+    batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
+    lanes = _side_by_side(batches)
+
+    def scaled(graph, count):
+        return Scaled(graph, by_lane(count.clamp(min=1).double(), 3).pow(power).flatten())
+
+    power = torch.tensor([[0.0], [-1.0], [-0.5]], dtype=torch.float64)
+    graph = scaled(lanes.graph, lanes.graph.degree)
+    size = torch.cat([batch.batch.bincount() for batch in batches])
+    lanes = lanes._replace(graph=graph, readout=scaled(lanes.readout, size))
+    _train_both(_models(name, ["sum", "mean", "vpa"]), batches, lanes)
+
+
+def test_padding_changes_nothing(kind, make_batch):
+    name, aggr = kind
+    batch = make_batch(0)
+    model = build_model(name, 5, 3, aggr).double()
+    uniform = _uniforms(model)[0]
+    before = deepcopy(model.state_dict())
+    runs = []
+    for padding_value in (0, 1000):
+        model.load_state_dict(before)
+        model.zero_grad()
+        scores = model(*_side_by_side([batch], padding_value), uniform)
+        scores.square().sum().backward()
+        gradients = [parameter.grad.clone() for parameter in model.parameters()]
+        runs.append((scores, gradients, deepcopy(model.state_dict())))
+    torch.testing.assert_close(runs[0], runs[1], rtol=1e-9, atol=1e-9)
+
+
+def test_an_idle_lane_keeps_its_statistics_and_harms_no_other(kind, make_batch):
+    name, aggr = kind
+    batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
+    lanes = _side_by_side(batches)
+    nodes = lanes.multiplicity.nodes.clone()
+    nodes[SLOTS : 2 * SLOTS] = 0
+    models = _models(name, [aggr] * 3)
+    weights, buffers = stack_module_state(models)
+    before = deepcopy(buffers)
+    arguments = (*lanes[:3], Multiplicity(nodes), torch.cat(_uniforms(models[0]), dim=-2))
+    functional_call(models[0], (weights, buffers), arguments).square().sum().backward()
+    for weight in weights.values():
+        assert weight.grad.isfinite().all()
+    for buffer, old in zip(buffers.values(), before.values(), strict=True):
+        assert torch.equal(buffer[1], old[1])
+        assert not torch.equal(buffer[0], old[0])
+
+
+def test_bias_by_lane():
+    x = torch.zeros(4, 2)
+    expected = torch.tensor([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0], [3.0, 4.0]])
+    assert torch.equal(add_bias(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])), expected)
+
+
+def test_rows_that_do_not_divide_into_lanes_are_refused():
+    with pytest.raises(UsageError, match="x: 7 rows do not divide into 3 lanes"):
+        by_lane(torch.zeros(7, 2), 3)

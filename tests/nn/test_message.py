@@ -1,0 +1,122 @@
+"""Merged graphs, scaled graphs, and what the models refuse."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+from torch_geometric.utils import add_self_loops, remove_self_loops
+
+from gnn_vpa import UsageError, build_model
+from gnn_vpa.nn import Looped, Multiplicity, Scaled
+from gnn_vpa.nn._message import aggregate
+from gnn_vpa.ops import Graph
+
+
+def _colours(codes, edge_index, batch):
+    """Refine colours within each graph until nothing changes: two nodes of one colour are alike."""
+    sources = [edge_index[0][edge_index[1] == node].tolist() for node in range(len(codes))]
+    colour = list(zip(batch.tolist(), codes.tolist(), strict=True))
+    while True:
+        signs = [(colour[i], sorted(colour[j] for j in near)) for i, near in enumerate(sources)]
+        names = {sign: k for k, sign in enumerate(sorted({repr(sign) for sign in signs}))}
+        finer = [names[repr(sign)] for sign in signs]
+        if len(set(finer)) == len(set(colour)):
+            return torch.tensor(finer)
+        colour = finer
+
+
+def _merged(codes, edge_index, batch):
+    """Merge the nodes of one colour: codes, edges, batch and multiplicities of what remains."""
+    _, group, size = _colours(codes, edge_index, batch).unique(
+        return_inverse=True, return_counts=True
+    )
+    first = torch.tensor([int((group == k).nonzero()[0]) for k in range(len(size))])
+    kept = torch.isin(edge_index[1], first)  # the edges into each representative, counted
+    edges, count = group[edge_index[:, kept]].unique(dim=1, return_counts=True)
+    return codes[first], edges, batch[first], Multiplicity(size, count)
+
+
+def _symmetric_graphs():
+    """A star, a cycle, a complete graph, a grid of two rows, a path and two lone nodes."""
+    shapes = [
+        (6, [(0, leaf) for leaf in range(1, 6)]),
+        (7, [(i, (i + 1) % 7) for i in range(7)]),
+        (5, [(i, j) for i in range(5) for j in range(i)]),
+        (8, [(i, i + 4) for i in range(4)] + [(i, i + 1) for i in (0, 1, 2, 4, 5, 6)]),
+        (6, [(i, i + 1) for i in range(3)]),
+    ]
+    edges, batch, shift = [], [], 0
+    for graph, (size, pairs) in enumerate(shapes):
+        edges += [(a + shift, b + shift) for i, j in pairs for a, b in ((i, j), (j, i))]
+        batch += [graph] * size
+        shift += size
+    edge_index, batch = torch.tensor(edges).t(), torch.tensor(batch)
+    codes = torch.zeros_like(batch)
+    codes[batch == 1] = torch.tensor([1, 0, 0, 1, 0, 0, 1])
+    return codes, edge_index, batch
+
+
+def _alike(kind, whole, small, assert_same_training):
+    """Train one step on the whole graph and on the merged one."""
+    torch.manual_seed(0)
+    model = build_model(kind[0], 3, 2, kind[1]).double()
+    other = deepcopy(model)
+    uniform = torch.rand(model.dropout_shape(5), dtype=torch.float64)
+    expected = other(*whole, uniform=uniform)
+    assert_same_training(model, model(*small, uniform=uniform), other, expected)
+
+
+def test_a_graph_merged_by_colours_trains_as_the_whole_one(kind, assert_same_training):
+    codes, edge_index, batch = _symmetric_graphs()
+    looped = kind[0] in ("gat", "sgc")
+    edges = edge_index
+    if looped:
+        edges, _ = add_self_loops(remove_self_loops(edge_index)[0], num_nodes=len(codes))
+    few, merged, owner, times = _merged(codes, edges, batch)
+    assert 2 * len(few) < len(codes)
+    table = torch.randn(3, 3, dtype=torch.float64)
+    graph = Graph(merged, len(few))
+    small = (table[few], Looped(graph) if looped else graph, owner, times)
+    _alike(kind, (table[codes], edge_index, batch), small, assert_same_training)
+
+
+def test_a_graph_merged_by_hand_trains_as_the_whole_one(kind, assert_same_training):
+    # Five stars of three leaves. By hand: hub 0 has three leaves, each leaf has the hub.
+    star = torch.tensor([[1, 2, 3, 0, 0, 0], [0, 0, 0, 1, 2, 3]])
+    whole = torch.cat([star + 4 * k for k in range(5)], dim=1)
+    merged, edges = torch.tensor([[1, 0], [0, 1]]), [3, 1]
+    if kind[0] in ("gat", "sgc"):
+        merged, edges = torch.tensor([[1, 0, 0, 1], [0, 1, 0, 1]]), [3, 1, 1, 1]
+    merged = Graph(torch.cat([merged + 2 * k for k in range(5)], dim=1), 10)
+    merged = Looped(merged) if len(edges) == 4 else merged
+    times = Multiplicity(torch.tensor([1, 3] * 5), torch.tensor(edges * 5))
+    hubs, leaves = torch.randn(2, 5, 3, dtype=torch.float64)
+    x = torch.stack([hubs, leaves, leaves, leaves], dim=1).flatten(0, 1)
+    few = torch.stack([hubs, leaves], dim=1).flatten(0, 1)
+    graphs = torch.arange(5)
+    whole = (x, whole, graphs.repeat_interleave(4))
+    _alike(kind, whole, (few, merged, graphs.repeat_interleave(2), times), assert_same_training)
+
+
+@pytest.mark.parametrize("aggr", ["sum", "mean", "vpa"])
+def test_a_scaled_graph_stands_for_an_aggregation(aggr, make_batch, dtype):
+    x, edge_index, _ = make_batch(0)
+    graph = Graph(edge_index, len(x))
+    power = {"sum": 0, "mean": -1, "vpa": -0.5}[aggr]
+    scaled = Scaled(graph, graph.degree.clamp(min=1).double() ** power)
+    out = aggregate(x.to(dtype), scaled, "sum")
+    assert out.dtype == dtype
+    torch.testing.assert_close(out, aggregate(x.to(dtype), graph, aggr))
+
+
+def test_a_scale_cannot_replace_the_maximum(make_batch):
+    x, edge_index, batch = make_batch(0)
+    graph = Scaled(Graph(edge_index, len(x)), torch.ones(len(x)))
+    with pytest.raises(UsageError, match="Scaled graph cannot take the place"):
+        build_model("gin", 5, 2, "max").double()(x, graph, batch)
+
+
+def test_a_readout_of_another_number_of_nodes_is_refused(kind, make_batch):
+    x, edge_index, batch = make_batch(0)
+    with pytest.raises(UsageError, match="expected 22 rows"):
+        build_model(kind[0], 5, 2, kind[1]).double()(x, edge_index, batch[:-1])

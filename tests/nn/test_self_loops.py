@@ -1,0 +1,76 @@
+import gc
+
+import pytest
+import torch
+from torch_geometric.utils import add_self_loops, remove_self_loops
+
+from gnn_vpa import UsageError, build_model
+from gnn_vpa.nn import Looped, Multiplicity, with_self_loops
+from gnn_vpa.nn._self_loops import _known
+from gnn_vpa.ops import Graph, aggregate
+
+
+def test_as_pyg_adds_them(make_batch):
+    x, edge_index, _ = make_batch(0)
+    wanted, _ = add_self_loops(remove_self_loops(edge_index)[0], num_nodes=len(x))
+    graph = with_self_loops(edge_index, len(x)).graph
+    assert graph.num_edges == wanted.shape[1]
+    torch.testing.assert_close(aggregate(x, graph, "sum"), aggregate(x, wanted, "sum"))
+
+
+def test_twice_is_once(make_batch):
+    x, edge_index, _ = make_batch(0)
+    looped = with_self_loops(edge_index, len(x))
+    assert with_self_loops(looped) is looped
+    assert with_self_loops(looped.graph).graph.num_edges == looped.graph.num_edges
+
+
+def test_remembered_while_the_graph_lives(make_batch):
+    x, edge_index, _ = make_batch(0)
+    graph = Graph(edge_index, len(x))
+    assert with_self_loops(graph) is with_self_loops(graph)
+    assert with_self_loops(edge_index, len(x)) is with_self_loops(edge_index, len(x))
+    assert graph in _known
+    count = len(_known)
+    del graph
+    gc.collect()
+    assert len(_known) < count
+
+
+@pytest.mark.parametrize("name", ["gat", "sgc"])
+def test_a_prepared_graph_gives_the_same(name, make_batch):
+    x, edge_index, batch = make_batch(0)
+    model = build_model(name, 5, 2).double().eval()
+    prepared = model(x, with_self_loops(edge_index, len(x)), batch)
+    assert torch.equal(prepared, model(x, edge_index, batch))
+
+
+@pytest.mark.parametrize("name", ["gat", "sgc"])
+def test_a_node_without_edges_is_its_own_neighbour(name):
+    model = build_model(name, 2, 2).eval()
+    x = torch.randn(1, 2)
+    batch = torch.zeros(1, dtype=torch.int64)
+    none = model(x, torch.empty(2, 0, dtype=torch.int64), batch)
+    assert torch.equal(none, model(x, torch.tensor([[0], [0]]), batch))
+    assert not torch.equal(none, model(2 * x, torch.empty(2, 0, dtype=torch.int64), batch))
+
+
+@pytest.mark.parametrize("name", ["gat", "sgc"])
+def test_merged_edges_need_their_self_loops(name, make_batch):
+    x, edge_index, batch = make_batch(0)
+    times = Multiplicity(torch.ones(len(x)), torch.ones(edge_index.shape[1]))
+    with pytest.raises(UsageError, match="must hold the self-loops already"):
+        build_model(name, 5, 2).double()(x, edge_index, batch, times)
+
+
+def test_weighted_and_bipartite_graphs_are_refused():
+    with pytest.raises(UsageError, match="GAT and SGC take no edge weights"):
+        with_self_loops(torch.eye(3).to_sparse_coo())
+    with pytest.raises(UsageError, match="as many sources as targets, got 2 and 1"):
+        with_self_loops(Graph(torch.tensor([[0, 1], [0, 0]]), (2, 1)))
+
+
+def test_gin_does_not_take_a_graph_with_self_loops(make_batch):
+    x, edge_index, batch = make_batch(0)
+    with pytest.raises(UsageError, match="expected a Graph or a tensor, got Looped"):
+        build_model("gin", 5, 2).double()(x, Looped(Graph(edge_index, len(x))), batch)
