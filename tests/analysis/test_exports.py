@@ -19,14 +19,14 @@ def test_markdown_has_a_row_a_method_and_equal_columns(full_run) -> None:
 
 def test_markdown_marks_the_best_and_may_leave_the_paper_out(make_folds) -> None:
     folds = make_folds({("MUTAG", "GIN", "sum"): [0.8] * 2, ("MUTAG", "GIN", "vpa"): [0.9] * 2})
-    assert "| **90.0 ± 0.0** (86.7 ± 4.4) |" in to_markdown(accuracy_table(folds))
+    assert "| **90.0 ± 0.0** (86.7 ± 4.4; +3.3) ≠ |" in to_markdown(accuracy_table(folds))
     assert "86.7" not in to_markdown(accuracy_table(folds), paper=False)
 
 
 def test_markdown_shows_what_is_missing(make_folds) -> None:
     folds = make_folds({("MUTAG", "GIN", "vpa"): [0.8], ("PTC", "GCN", "vpa"): [0.8]})
     gin = to_markdown(accuracy_table(folds)).splitlines()[2]
-    assert gin == "| GIN+vpa | 80.0 (86.7 ± 4.4) | \N{EN DASH} | \N{EN DASH} |"
+    assert gin == "| GIN+vpa | 80.0 (86.7 ± 4.4; \N{MINUS SIGN}6.7) | \N{EN DASH} | \N{EN DASH} |"
 
 
 def test_markdown_keeps_a_name_in_its_column(make_folds) -> None:

@@ -37,6 +37,13 @@ def test_where_the_two_tests_disagree_it_is_said(make_folds) -> None:
     assert second.endswith("the corrected test does not confirm it.")
 
 
+def test_where_the_two_tests_agree_nothing_is_doubted(make_folds) -> None:
+    """A one-sided p below 0.05 in both, though the two-sided interval has room for zero."""
+    lead = [0.01, 0.03, 0.01, 0.08, 0.02, 0.005, 0.04, 0.01, 0.06, 0.005]
+    (sentence,) = findings(make_folds({SUM: [0.6] * 10, VPA: [0.6 + x for x in lead]}))
+    assert "not distinguishable from sum" in sentence
+
+
 def test_one_fold_is_not_tested(make_folds) -> None:
     (sentence,) = findings(make_folds({SUM: [0.6], VPA: [0.8]}))
     assert "untested against sum (+20.0 points, a single fold has no interval)" in sentence

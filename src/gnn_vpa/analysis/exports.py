@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._format import MINUS, MISSING, mean_std, p_value
+from ._format import MINUS, MISSING, mean_std, p_value, signed
 from .settings import KEYS, require_columns
 from .tables import AccuracyTable, Cell, Row
 
@@ -31,7 +31,8 @@ def to_markdown(table: AccuracyTable, paper: bool = True) -> str:
 
     Args:
         table: from `accuracy_table`.
-        paper: put the published number in brackets behind ours, where there is one.
+        paper: put the published number and our difference to it in brackets behind ours, where
+            there is one, and “≠” behind those that chance does not explain (`compare_with_paper`).
 
     Example:
         >>> from gnn_vpa.analysis import AccuracyTable, Cell, Row, Setting
@@ -116,7 +117,9 @@ def _markdown_cell(cell: Cell | None, paper: bool) -> str:
     bold = f"**{ours}**" if cell.best else ours
     if not (paper and cell.paper):
         return bold
-    return f"{bold} ({mean_std(cell.paper.mean, cell.paper.std)})"
+    theirs = mean_std(cell.paper.mean, cell.paper.std)
+    mark = " ≠" if cell.paper.within is False else ""
+    return f"{bold} ({theirs}; {signed(cell.paper.difference)}){mark}"
 
 
 def _latex_line(values: list[str]) -> str:

@@ -98,9 +98,10 @@ def _of_model(tests: pd.DataFrame, cells: pd.DataFrame) -> str:
 
 
 def _too_small(tests: pd.DataFrame) -> list[str]:
-    doubtful = tests[(tests["low"] <= 0) & (tests["high"] >= 0) & (tests["p_wilcoxon"] < _ALPHA)]
+    doubtful = tests[(tests["p_wilcoxon"] < _ALPHA) & (tests["p_corrected"] >= _ALPHA)]
     named = [
-        f"{method_label(row.model, row.aggregation)} (p = {p_value(row.p_wilcoxon)})"
+        f"{method_label(row.model, row.aggregation)} (p = {p_value(row.p_wilcoxon)}, "
+        f"corrected {p_value(row.p_corrected)})"
         for row in doubtful.itertuples()
     ]
     if not named:
