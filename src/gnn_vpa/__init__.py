@@ -16,12 +16,32 @@ if TYPE_CHECKING:
     from .ops import aggregate as aggregate
     from .ops import attend as attend
     from .ops import backend as backend
+    from .pyg import VPAggregation as VPAggregation
+    from .pyg import VPGATConv as VPGATConv
+    from .pyg import VPGATv2Conv as VPGATv2Conv
+    from .pyg import VPGCNConv as VPGCNConv
+    from .pyg import VPSGConv as VPSGConv
+    from .pyg import VPTransformerConv as VPTransformerConv
+    from .pyg import convert as convert
+    from .pyg import global_vpa_pool as global_vpa_pool
+    from .pyg import register as register
 
 __version__ = "0.1.0"
 
 _ROOMS = {
     "nn": ("build_model",),
     "ops": ("Graph", "aggregate", "attend", "backend"),
+    "pyg": (
+        "VPAggregation",
+        "VPGATConv",
+        "VPGATv2Conv",
+        "VPGCNConv",
+        "VPSGConv",
+        "VPTransformerConv",
+        "convert",
+        "global_vpa_pool",
+        "register",
+    ),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -29,10 +49,19 @@ __all__ = [
     "GnnVpaError",
     "Graph",
     "UsageError",
+    "VPAggregation",
+    "VPGATConv",
+    "VPGATv2Conv",
+    "VPGCNConv",
+    "VPSGConv",
+    "VPTransformerConv",
     "aggregate",
     "attend",
     "backend",
     "build_model",
+    "convert",
+    "global_vpa_pool",
+    "register",
 ]
 
 
