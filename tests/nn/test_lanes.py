@@ -157,6 +157,21 @@ def test_an_idle_lane_keeps_its_statistics_and_harms_no_other(kind, make_batch):
         assert not torch.equal(buffer[0], old[0])
 
 
+def test_lanes_compile_without_a_break(make_batch):
+    batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
+    models = _models("gin", ["vpa"] * 3)
+    weights, buffers = stack_module_state(models)
+    compiled_buffers = deepcopy(buffers)
+    lanes, uniform = _side_by_side(batches), torch.cat(_uniforms(models[0]), dim=-2)
+
+    def step(weights, buffers):
+        return functional_call(models[0], (weights, buffers), (*lanes, uniform))
+
+    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(weights, compiled_buffers), step(weights, buffers))
+    torch.testing.assert_close(compiled_buffers, buffers)
+
+
 def test_bias_by_lane():
     x = torch.zeros(4, 2)
     expected = torch.tensor([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0], [3.0, 4.0]])

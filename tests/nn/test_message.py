@@ -120,3 +120,16 @@ def test_a_readout_of_another_number_of_nodes_is_refused(kind, make_batch):
     x, edge_index, batch = make_batch(0)
     with pytest.raises(UsageError, match="expected 22 rows"):
         build_model(kind[0], 5, 2, kind[1]).double()(x, edge_index, batch[:-1])
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (Multiplicity(torch.ones(22)), r"multiplicity.nodes: expected shape \[23\].*got \[22\]"),
+        (torch.ones(23), "multiplicity: expected a Multiplicity, got Tensor"),
+    ],
+)
+def test_wrong_multiplicities_are_named(kind, times, message, make_batch):
+    x, edge_index, batch = make_batch(0)
+    with pytest.raises(UsageError, match=message):
+        build_model(kind[0], 5, 2, kind[1]).double()(x, edge_index, batch, times)

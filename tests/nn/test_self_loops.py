@@ -74,3 +74,13 @@ def test_gin_does_not_take_a_graph_with_self_loops(make_batch):
     x, edge_index, batch = make_batch(0)
     with pytest.raises(UsageError, match="expected a Graph or a tensor, got Looped"):
         build_model("gin", 5, 2).double()(x, Looped(Graph(edge_index, len(x))), batch)
+
+
+def test_made_in_inference_mode_they_serve_training_too(make_batch):
+    x, edge_index, batch = make_batch(0)
+    model = build_model("gat", 5, 2).double()
+    graph = Graph(edge_index, len(x))
+    with torch.inference_mode():
+        model(x, graph, batch)
+    model(x, graph, batch).sum().backward()
+    assert model.convs[0].lin.weight.grad.isfinite().all()

@@ -2,6 +2,7 @@
 
 from ._message import Multiplicity as Multiplicity
 from ._message import Scaled as Scaled
+from ._model import Model as Model
 from ._self_loops import Looped as Looped
 from ._self_loops import with_self_loops as with_self_loops
 from .build import build_model as build_model
@@ -16,6 +17,7 @@ __all__ = [
     "GIN",
     "SGC",
     "Looped",
+    "Model",
     "Multiplicity",
     "Scaled",
     "build_model",

@@ -43,6 +43,22 @@ class Multiplicity(NamedTuple):
     edges: Tensor | None = None
 
 
+def check_multiplicity(multiplicity: Multiplicity | None, num_nodes: int) -> None:
+    """Raise unless every node has a multiplicity, where they are given (edges: ``ops``)."""
+    if multiplicity is None:
+        return
+    if not isinstance(multiplicity, Multiplicity):
+        raise UsageError(
+            f"multiplicity: expected a Multiplicity, got {type(multiplicity).__name__}. "
+            "Pass Multiplicity(nodes, edges)."
+        )
+    if multiplicity.nodes.shape != (num_nodes,):
+        raise UsageError(
+            f"multiplicity.nodes: expected shape [{num_nodes}], one for each node, "
+            f"got {list(multiplicity.nodes.shape)}."
+        )
+
+
 class Scaled(NamedTuple):
     """A graph with a scale for each target, in the place of the model's own aggregation.
 

@@ -97,7 +97,7 @@ class GAT(Model):
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; ``graph`` gets self-loops if not ``Looped``."""
-        x = self._checked(x)
+        x = self._checked(x, multiplicity)
         graph, edges = looped_edges(graph, x.shape[0], multiplicity)
         aggr: Literal["sum", "vpa"] = "vpa" if self.aggr == "vpa" else "sum"
         for conv in self.convs:

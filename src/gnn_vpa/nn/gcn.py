@@ -76,7 +76,7 @@ class GCN(Model):
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
-        x = self._checked(x, written_out=self.aggr == "max")
+        x = self._checked(x, multiplicity, written_out=self.aggr == "max")
         mix = neighbours(graph, self.aggr, multiplicity)
         for conv in self.convs:
             x = conv(x, mix).relu()

@@ -84,7 +84,7 @@ class GIN(Model):
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
-        x = self._checked(x, written_out=self.aggr == "max")
+        x = self._checked(x, multiplicity, written_out=self.aggr == "max")
         mix = neighbours(graph, self.aggr, multiplicity)
         pool = pooling(readout, self.aggr, multiplicity)
         nodes = None if multiplicity is None else multiplicity.nodes

@@ -90,7 +90,8 @@ class SGC(Model):
             tensor([[2.0000],
                     [2.0000]])
         """
-        return self._hops(self._checked(x, written_out=True), graph, multiplicity)
+        x = self._checked(x, multiplicity, written_out=True)
+        return self._hops(x, graph, multiplicity)
 
     def _hops(
         self, x: Tensor, graph: Graph | Tensor | Looped | None, multiplicity: Multiplicity | None
@@ -114,7 +115,7 @@ class SGC(Model):
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; without ``graph``, ``x`` is ``P^K x``."""
-        x = self._checked(x)
+        x = self._checked(x, multiplicity)
         hops = partial(self._hops, graph=graph, multiplicity=multiplicity)
         x = self.conv.lin(x, hops).relu()
         pool = pooling(readout, "vpa" if self.aggr == "vpa" else "sum", multiplicity)
