@@ -8,6 +8,10 @@ from torch_geometric.nn.aggr import Aggregation
 from ..errors import UsageError
 from ..ops import Graph, aggregate
 from ..ops._dtypes import accumulable
+from ._mend import mend_generated_code
+
+# A layer of PyG that is made with VPAggregation must not break later ones that sum.
+mend_generated_code()
 
 
 class VPAggregation(Aggregation):  # type: ignore[misc]

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from copy import deepcopy
 from typing import TypeVar
 
-from torch import nn
+from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.aggr import Aggregation
 
@@ -50,8 +50,16 @@ def convert(model: Model, *, include: Collection[type] = ()) -> tuple[Model, Con
         )
     if not all(isinstance(cls, type) for cls in include):
         raise UsageError("include: expected classes, such as [MyConv].")
-    converted = deepcopy(model)
+    converted = _copy(model)
     return converted, ConversionReport(tuple(_entries(converted, include)))
+
+
+def _copy(model: Model) -> Model:
+    """Return a deep copy, also of a model that keeps results of its last call."""
+    values = (value for module in model.modules() for value in vars(module).values())
+    parts = (part for v in values for part in (v if isinstance(v, tuple | list) else (v,)))
+    results = [part for part in parts if isinstance(part, Tensor) and not part.is_leaf]
+    return deepcopy(model, {id(result): result.detach().clone() for result in results})
 
 
 def _entries(model: nn.Module, include: Collection[type]) -> Iterator[Change]:
@@ -59,7 +67,7 @@ def _entries(model: nn.Module, include: Collection[type]) -> Iterator[Change]:
     for path, module in list(model.named_modules()):
         if module in owned:
             continue
-        before = type(module).__name__
+        before, pools = type(module).__name__, list(functional_pools(module))
         reason: str | None
         if isinstance(module, MessagePassing):
             if module.aggr_module is not None:
@@ -84,6 +92,6 @@ def _entries(model: nn.Module, include: Collection[type]) -> Iterator[Change]:
             reason = reason_for_module(module)
             if reason is not None:
                 yield Change(path, before, reason=reason)
-        for function, place in functional_pools(module):
+        for function, place in pools:
             advice = "write global_vpa_pool(x, batch) there to preserve the variance"
             yield Change(path, function, reason=f"called at {place}; {advice}")

@@ -26,9 +26,11 @@ def functional_pools(module: nn.Module) -> Iterator[tuple[str, str]]:
     methods of ``self``. Functions of the user's own are followed. Of a module of PyG only its pools
     count, as what it scatters is its own affair.
     """
-    home = type(module).__module__.partition(".")[0]
     forward = getattr(type(module), "forward", None)
-    if home != "torch" and isinstance(forward, FunctionType):
+    if not isinstance(forward, FunctionType):
+        return
+    home = (forward.__module__ or "").partition(".")[0]
+    if home not in ("torch", "gnn_vpa"):
         yield from dict.fromkeys(_Search(module, home != "torch_geometric").within(forward))
 
 

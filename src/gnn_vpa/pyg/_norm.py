@@ -26,8 +26,8 @@ def vp_gcn_norm(
     r"""Normalise edge weights by fourth roots: the sibling of PyG's ``gcn_norm``.
 
     ``w_ij / (q_i q_j)^(1/4)`` with ``q_i = sum_j w_ij^2`` over the in-edges of ``i``, self-loop
-    included. For unit weights that is the paper's ``((d_i + 1)(d_j + 1))^(-1/4)``. A node without
-    edges, or whose weights are all 0, gets weights 0.
+    included. For unit weights that is the paper's ``((d_i + 1)(d_j + 1))^(-1/4)``. As in PyG, the
+    edges of a node without in-edges (or with weights that are all 0) get weight 0.
 
     Args:
         edge_index: ``[2, num_edges]``, or a sparse ``adj_t`` whose values are the weights.

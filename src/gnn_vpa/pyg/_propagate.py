@@ -27,19 +27,20 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
     """
 
     _linear: ClassVar[bool] = False  # is the message the source's feature times a weight?
-    _source: ClassVar[str] = "x"  # the argument of ``propagate`` that holds the features
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Keep PyG from writing code for the class, which would depend on its first instance."""
+        """Keep PyG from writing code for the class, which fails for some names and instances."""
         super().__init_subclass__(**kwargs)
-        if "propagate" not in vars(cls):
-            cls.propagate = VPMessagePassing.propagate  # type: ignore[method-assign]
+        for name in ("propagate", "edge_updater"):
+            if name not in vars(cls):
+                setattr(cls, name, vars(VPMessagePassing)[name])
         if "_linear" not in vars(cls) and vars(cls).keys() & {"message", "aggregate", "update"}:
             cls._linear = False
 
     def propagate(self, edge_index: Adj, size: Size = None, **kwargs: Any) -> Tensor:
         """Send messages along the edges, aggregate and update them, as in PyG."""
         sizes = self._check_input(edge_index, size)
+        kwargs = self._turned(kwargs)
         edge_index, values = plain_edges(edge_index)
         if values is not None:
             self._take_values(values, kwargs)
@@ -49,12 +50,35 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             original = vars(MessagePassing).get("_orig_propagate", MessagePassing.propagate)
             out: Tensor = original(self, edge_index, size=sizes, **kwargs)
             return out
-        source, graph = self._ends(edge_index, sizes, kwargs[self._source])
+        source, graph = self._ends(edge_index, sizes, self._features(kwargs))
         return self._fused(source, graph, kwargs)
+
+    def edge_updater(self, edge_index: Adj, size: Size = None, **kwargs: Any) -> Tensor:
+        """Compute something for each edge, as in PyG."""
+        for hook in self._edge_update_forward_pre_hooks.values():
+            changed = hook(self, (edge_index, size, kwargs))
+            edge_index, size, kwargs = (edge_index, size, kwargs) if changed is None else changed
+        sizes = self._check_input(edge_index, size)
+        data = self._collect(self._edge_user_args, edge_index, sizes, self._turned(kwargs))
+        out: Tensor = self.edge_update(**self.inspector.collect_param_data("edge_update", data))
+        for hook in self._edge_update_forward_hooks.values():
+            changed = hook(self, (edge_index, size, kwargs), out)
+            out = out if changed is None else changed
+        return out
 
     def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
         """Compute all of message, aggregate and update at once."""
         raise NotImplementedError
+
+    def _features(self, kwargs: dict[str, Any]) -> Any:
+        """Return the features that messages are made of: of all nodes, or of both ends."""
+        return kwargs.get("x")
+
+    def _turned(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Let the first of a pair belong to the sources in both flows, as PyG's own code does."""
+        if self.flow == "source_to_target":
+            return kwargs
+        return {k: v[::-1] if isinstance(v, tuple | list) else v for k, v in kwargs.items()}
 
     def _take_values(self, values: Tensor, kwargs: dict[str, Any]) -> None:
         """Read the values of a sparse matrix as PyG does: as what the message asks for."""
@@ -64,7 +88,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
                 kwargs[name] = values
 
     def _unwatched(self, kwargs: dict[str, Any]) -> bool:
-        x = kwargs.get(self._source)
+        x = self._features(kwargs)
         ends = x if isinstance(x, tuple | list) else (x,)
         return (
             self._linear

@@ -111,9 +111,10 @@ def _bases(cls: type) -> list[type]:
 
 
 def _has_own_propagate(cls: type) -> bool:
-    """Tell whether a class overrides ``propagate``, other than by the code that PyG generates."""
-    own = [vars(base)["propagate"] for base in _bases(cls) if "propagate" in vars(base)]
-    return any(not f.__module__.endswith("_propagate") for f in own)
+    """Tell whether a class overrides what calls its steps, by more than code that PyG wrote."""
+    callers = ((base, name) for base in _bases(cls) for name in ("propagate", "edge_updater"))
+    own = (vars(base)[name] for base, name in callers if name in vars(base))
+    return any(not f.__module__.endswith(("_propagate", "_edge_updater")) for f in own)
 
 
 def _names(code: CodeType) -> set[str]:

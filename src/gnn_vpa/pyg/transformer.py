@@ -34,7 +34,6 @@ class VPTransformerConv(VPAttention, TransformerConv):  # type: ignore[misc]
     """
 
     _linear = True
-    _source = "value"
     _used: Tensor | None = None
 
     def message(
@@ -68,6 +67,10 @@ class VPTransformerConv(VPAttention, TransformerConv):  # type: ignore[misc]
         assert self._used is not None
         weight, self._used = self._used, None
         return super().aggregate(inputs, index, weight, ptr, dim_size)
+
+    def _features(self, kwargs: dict[str, Any]) -> Any:
+        pair = kwargs["value"], kwargs["query"]
+        return pair if self.flow == "source_to_target" else pair[::-1]
 
     def _unwatched(self, kwargs: dict[str, Any]) -> bool:
         # Edge features make every value its own, an edges x features tensor by definition.

@@ -1,0 +1,95 @@
+"""GCN and SGC against the formula, and against their parents in PyG."""
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch_geometric.nn import GCNConv, SGConv
+
+from gnn_vpa import UsageError
+from gnn_vpa.pyg import VPGCNConv, VPSGConv, vp_gcn_norm
+
+PAIRS = [(VPGCNConv, GCNConv), (VPSGConv, SGConv)]
+pairs = pytest.mark.parametrize(("ours", "parent"), PAIRS, ids=lambda cls: cls.__name__)
+
+
+def matrix(edge_index: Tensor, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
+    (source, target), weight = vp_gcn_norm(edge_index, weight, 6, dtype=dtype)
+    return weight.new_zeros(6, 6).index_put((target, source), weight, accumulate=True)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gcn_is_one_product_with_the_normalised_matrix(
+    weighted: bool, x: Tensor, edge_index: Tensor
+) -> None:
+    conv = VPGCNConv(4, 3).to(x.dtype)
+    weight = torch.arange(1, 9, dtype=x.dtype) if weighted else None
+    expected = matrix(edge_index, weight, x.dtype) @ x @ conv.lin.weight.T + conv.bias
+    torch.testing.assert_close(conv(x, edge_index, weight), expected)
+
+
+def test_sgc_is_k_products_with_the_normalised_matrix(x: Tensor, edge_index: Tensor) -> None:
+    conv = VPSGConv(4, 3, K=3).to(x.dtype)
+    hops = torch.linalg.matrix_power(matrix(edge_index, None, x.dtype), 3)
+    torch.testing.assert_close(conv(x, edge_index), conv.lin(hops @ x))
+
+
+@pairs
+def test_on_a_regular_graph_it_is_the_parent_times_a_root(ours: Any, parent: Any) -> None:
+    layer, theirs = ours(4, 3, bias=False), parent(4, 3, bias=False)
+    layer.load_state_dict(theirs.state_dict(), strict=True)
+    nodes = torch.arange(6)
+    ring = torch.stack([nodes.repeat(2), torch.cat([(nodes + 1) % 6, (nodes - 1) % 6])])
+    x = torch.randn(6, 4)
+    torch.testing.assert_close(layer(x, ring), theirs(x, ring) * 3**0.5)
+
+
+@pairs
+def test_a_cached_layer_computes_once(ours: Any, parent: Any, edge_index: Tensor) -> None:
+    layer = ours(4, 3, cached=True)
+    first = layer(torch.ones(6, 4), edge_index)
+    assert torch.equal(layer(torch.ones(6, 4), edge_index[:, :0]), first)
+    layer.reset_parameters()
+    assert not torch.equal(layer(torch.ones(6, 4), edge_index[:, :0]), first)
+
+
+def test_without_normalisation_it_is_the_parent(x: Tensor, edge_index: Tensor) -> None:
+    layer, theirs = (cls(4, 3, normalize=False).to(x.dtype) for cls in (VPGCNConv, GCNConv))
+    layer.load_state_dict(theirs.state_dict())
+    weight = torch.arange(1, 9, dtype=x.dtype)
+    for given in (None, weight):
+        torch.testing.assert_close(layer(x, edge_index, given), theirs(x, edge_index, given))
+
+
+@pairs
+def test_flow_turns_the_edges_round(ours: Any, parent: Any, edge_index: Tensor) -> None:
+    layer, turned = ours(4, 3), ours(4, 3, flow="target_to_source")
+    turned.load_state_dict(layer.state_dict())
+    x = torch.randn(6, 4)
+    torch.testing.assert_close(turned(x, edge_index), layer(x, edge_index.flip(0)))
+
+
+@pairs
+def test_gradients_are_right(ours: Any, parent: Any, edge_index: Tensor) -> None:
+    layer = ours(2, 2).double()
+    x = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
+    weight = (torch.rand(8, dtype=torch.float64) + 0.5).requires_grad_()
+    torch.autograd.gradcheck(lambda x, w: layer(x, edge_index, w), (x, weight))
+
+
+@pairs
+def test_another_aggregation_is_refused(ours: Any, parent: Any) -> None:
+    with pytest.raises(UsageError, match="aggr: 'max' is not for VP"):
+        ours(4, 4, aggr="max")
+
+
+@pairs
+def test_lazy_copied_pickled_printed(ours: Any, parent: Any, edge_index: Tensor) -> None:
+    layer = ours(-1, 4)
+    out = layer(torch.ones(6, 7), edge_index)
+    for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert torch.equal(other(torch.ones(6, 7), edge_index), out)
+    assert repr(layer).startswith(f"VP{parent.__name__}(")
