@@ -26,22 +26,32 @@ def functional_pools(module: nn.Module) -> Iterator[tuple[str, str]]:
     methods of ``self``. Functions of the user's own are followed. Of a module of PyG only its pools
     count, as what it scatters is its own affair.
     """
-    forward = getattr(type(module), "forward", None)
-    if not isinstance(forward, FunctionType):
-        return
-    home = (forward.__module__ or "").partition(".")[0]
-    if home not in ("torch", "gnn_vpa"):
-        yield from dict.fromkeys(_Search(module, home != "torch_geometric").within(forward))
+    search = _Search(module)
+    found = (pool for forward in _forwards(type(module)) for pool in search.within(forward))
+    yield from dict.fromkeys(found)
+
+
+def _forwards(cls: type) -> Iterator[FunctionType]:
+    """Yield ``forward``, and that of the next base for as long as ``super`` is asked for it."""
+    for base in cls.__mro__:
+        forward = vars(base).get("forward")
+        if isinstance(forward, FunctionType):
+            yield forward
+            if "super" not in forward.__code__.co_names:
+                return
 
 
 class _Search:
-    def __init__(self, module: nn.Module, deep: bool) -> None:
+    def __init__(self, module: nn.Module) -> None:
         self.module = module
-        self.deep = deep  # follow other functions, and mind scatters too
+        self.deep = True  # follow other functions, and mind scatters too
         self.seen: set[CodeType] = set()
 
     def within(self, function: FunctionType) -> Iterator[tuple[str, str]]:
         """Yield the pools that a function calls, or takes by default."""
+        if _home(function) in ("torch", "gnn_vpa"):
+            return
+        self.deep = _home(function) != "torch_geometric"
         defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
         place = _place(function.__code__, function.__code__.co_firstlineno)
         for value in defaults:
@@ -109,8 +119,7 @@ def _is_pool(value: Any, deep: bool) -> bool:
         known = value in _POOLS or (deep and value in _SCATTERS)
     except TypeError:  # not hashable
         return False
-    home = getattr(value, "__module__", None) or ""
-    return known or (deep and home.split(".")[0] == "torch_scatter" and callable(value))
+    return known or (deep and callable(value) and _home(value) == "torch_scatter")
 
 
 def _is_scatter_method(step: dis.Instruction) -> bool:
@@ -119,8 +128,12 @@ def _is_scatter_method(step: dis.Instruction) -> bool:
 
 
 def _is_library(function: FunctionType) -> bool:
-    home = (function.__module__ or "").partition(".")[0]
+    home = _home(function)
     return home in ("torch", "torch_geometric", "gnn_vpa") or home in sys.stdlib_module_names
+
+
+def _home(value: Any) -> str:
+    return (getattr(value, "__module__", None) or "").partition(".")[0]
 
 
 def _contents(cell: Any) -> Any:
