@@ -1,10 +1,18 @@
 """Graphs that the tests of the drop-ins share."""
 
+import warnings
 from collections.abc import Iterator
 
 import pytest
 import torch
 from torch import Tensor
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _known_beta_state() -> None:
+    """Let PyTorch say, once and unheard, that its CSR tensors are in beta state."""
+    with warnings.catch_warnings(action="ignore"):
+        torch.eye(1).to_sparse_csr()
 
 
 @pytest.fixture(autouse=True)
