@@ -63,6 +63,7 @@ def formats(edge_index, weight, sizes):
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CS. tensor support is in beta")
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks are implicitly disabled")
 def test_every_format_aggregates_alike_parallel_edges_included(device):
     edge_index = torch.tensor([[0, 2, 2, 1, 0, 3], [1, 1, 1, 0, 1, 3]], device=device)
     weight = torch.rand(6, dtype=torch.float64, device=device)

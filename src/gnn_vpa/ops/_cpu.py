@@ -31,8 +31,7 @@ def spmm(x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: C
         w = accumulable(w)[positions(csr)]
     heads = x.shape[1]
     sums = [
-        _bags(values[:, h], None if w is None else w[:, h].contiguous(), csr.rowptr, csr.col)
-        for h in range(heads)
+        _bags(values[:, h], None if w is None else w[:, h].contiguous(), csr) for h in range(heads)
     ]
     out = sums[0].unsqueeze(1) if heads == 1 else torch.stack(sums, dim=1)
     if a is not None:
@@ -40,22 +39,24 @@ def spmm(x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: C
     return out.to(x.dtype)
 
 
-def _bags(x: Tensor, w: Tensor | None, ptr: Tensor, col: Tensor) -> Tensor:
-    """Sum rows of ``x`` by bag: bag ``i`` holds ``col[ptr[i]:ptr[i + 1]]``."""
+def _bags(x: Tensor, w: Tensor | None, csr: CSR) -> Tensor:
+    """Sum rows of ``x`` by row of ``csr``; ``w`` is in the order of ``csr``."""
+    ptr, col = csr.rowptr, csr.col
     if x.shape[1] == 0 or ptr.numel() == 1 or col.numel() == 0:
         return x.new_zeros(ptr.numel() - 1, x.shape[1])
     out = embedding_bag(
         col, x.contiguous(), ptr, mode="sum", per_sample_weights=w, include_last_offset=True
     )
-    if col.numel() > _LONG:
+    if csr.longest > _LONG:
         for row in (ptr.diff() > _LONG).nonzero().flatten().tolist():
             start, end = int(ptr[row]), int(ptr[row + 1])
-            pieces = torch.arange(0, end - start + _LONG, _LONG, dtype=ptr.dtype)
-            pieces[-1] = end - start
+            cuts = torch.arange(0, end - start + _LONG, _LONG, dtype=ptr.dtype)
+            cuts[-1] = end - start
             own = None if w is None else w[start:end]
-            parts = _bags(x, own, pieces, col[start:end])
-            whole = torch.tensor([0, len(parts)], dtype=ptr.dtype)
-            out[row] = _bags(parts, None, whole, torch.arange(len(parts), dtype=col.dtype))
+            parts = _bags(x, own, CSR(cuts, col[start:end], None, _LONG))
+            ends = torch.tensor([0, len(parts)], dtype=ptr.dtype)
+            numbers = torch.arange(len(parts), dtype=ptr.dtype)
+            out[row] = _bags(parts, None, CSR(ends, numbers, None, len(parts)))
     return out
 
 

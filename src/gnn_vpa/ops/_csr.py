@@ -16,6 +16,7 @@ class CSR(NamedTuple):
     rowptr: Tensor  # [num_rows + 1], int32 where it fits, else int64
     col: Tensor  # [num_edges], same type
     edge: Tensor | None  # [num_edges], a position's edge as the user numbered it; None: the same
+    longest: int  # an upper bound of the length of a row
 
 
 @torch.library.custom_op("gnn_vpa::group", mutates_args=())
@@ -70,21 +71,31 @@ def transpose(csr: CSR, num_cols: int) -> CSR:
     rowptr, col, position = group(
         csr.col, rows(csr.rowptr, csr.col.numel()), num_cols, csr.rowptr.numel() - 1
     )
-    return CSR(rowptr, col, position if csr.edge is None else csr.edge[position])
+    edge = position if csr.edge is None else csr.edge[position]
+    return CSR(rowptr, col, edge, col.shape[0])
 
 
 def grouped(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
     """Group edges by row, without sorting where they are in order already."""
     if torch.compiler.is_compiling() or not bool((row[1:] >= row[:-1]).all()):
-        return CSR(*group(row, col, num_rows, num_cols))
+        rowptr, col, edge = group(row, col, num_rows, num_cols)
+        return measured(CSR(rowptr, col, edge, col.shape[0]))
     _check_range("target", row, num_rows)
     _check_range("source", col, num_cols)
     dtype = index_dtype(row.numel(), num_rows, num_cols)
     rowptr = torch._convert_indices_from_coo_to_csr(row, num_rows, out_int32=dtype == torch.int32)
     # A copy, never a view: the cache of graphs must not keep the user's tensor alive.
-    return CSR(rowptr, col.to(dtype, copy=True), None)
+    return measured(CSR(rowptr, col.to(dtype, copy=True), None, col.shape[0]))
 
 
 def moved(csr: CSR, device: torch.device | str) -> CSR:
     """Return the same rows on another device."""
-    return CSR(*(None if t is None else t.to(device) for t in csr))  # type: ignore[arg-type]
+    edge = None if csr.edge is None else csr.edge.to(device)
+    return CSR(csr.rowptr.to(device), csr.col.to(device), edge, csr.longest)
+
+
+def measured(csr: CSR) -> CSR:
+    """Return the same rows with the exact length of the longest, where values may be looked at."""
+    if torch.compiler.is_compiling() or csr.col.shape[0] == 0:
+        return csr
+    return csr._replace(longest=int(csr.rowptr.diff().max()))

@@ -5,9 +5,12 @@ other; sums over it and gathers from it are each other's derivative, and both ar
 Edges are in the user's order throughout.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from ._csr import rows
 from ._graph import Graph
 from ._operators import spmm
 
@@ -19,30 +22,26 @@ def sum_over_edges(values: Tensor, graph: Graph) -> Tensor:
 
 def from_targets(values: Tensor, graph: Graph) -> Tensor:
     """Give each edge the value of its target: ``[num_targets, H] -> [E, H]``."""
-    by_target, by_edge = incidence(graph)[:3], incidence(graph)[3:]
+    operands = incidence(graph)
+    by_target, by_edge = operands[:4], operands[4:]
     return spmm(values.unsqueeze(1), None, None, None, *by_edge, *by_target).squeeze(1)
 
 
 def from_sources(values: Tensor, graph: Graph) -> Tensor:
     """Give each edge the value of its source: ``[num_sources, H] -> [E, H]``."""
-    rowptr, target, edge = graph.by_source
+    rowptr, _, edge, longest = graph.by_source
     numbers = _numbers(graph) if edge is None else edge
-    source = torch.empty_like(numbers)
-    ordered = torch.repeat_interleave(
-        torch.arange(graph.num_sources, dtype=target.dtype, device=target.device),
-        rowptr.diff(),
-        output_size=graph.num_edges,
-    )
-    source = source.scatter_(0, numbers.long(), ordered)
-    by_edge, by_source = (_numbers(graph, 1), source, None), (rowptr, numbers, None)
+    ordered = rows(rowptr, graph.num_edges)
+    source = torch.empty_like(ordered).scatter_(0, numbers.long(), ordered)
+    by_edge, by_source = (_numbers(graph, 1), source, None, 1), (rowptr, numbers, None, longest)
     return spmm(values.unsqueeze(1), None, None, None, *by_edge, *by_source).squeeze(1)
 
 
-def incidence(graph: Graph) -> tuple[Tensor | None, ...]:
+def incidence(graph: Graph) -> tuple[Any, ...]:
     """Return targets and their edges as the operators take a graph, by target and by edge."""
-    rowptr, _, edge = graph.by_target
+    rowptr, _, edge, longest = graph.by_target
     numbers = _numbers(graph) if edge is None else edge
-    return rowptr, numbers, numbers, _numbers(graph, 1), graph.edge_targets, None
+    return rowptr, numbers, numbers, longest, _numbers(graph, 1), graph.edge_targets, None, 1
 
 
 def _numbers(graph: Graph, more: int = 0) -> Tensor:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from ._csr import CSR, grouped, moved, rows, transpose
+from ._csr import CSR, grouped, measured, moved, rows, transpose
 from ._formats import Sizes, endpoints
 
 
@@ -90,7 +91,7 @@ class Graph:
         """The edges grouped by source; made on first need."""
         if self._by_source is None:
             with _trainable():
-                self._by_source = transpose(self.by_target, self.num_sources)
+                self._by_source = measured(transpose(self.by_target, self.num_sources))
         return self._by_source
 
     @property
@@ -100,10 +101,10 @@ class Graph:
         edge = self.by_target.edge
         return target if edge is None else torch.empty_like(target).scatter_(0, edge.long(), target)
 
-    def operands(self, both: bool) -> tuple[Tensor | None, ...]:
+    def operands(self, both: bool) -> tuple[Any, ...]:
         """Return the graph as the operators take it; with ``both``, grouped by source as well."""
         known = both or self._by_source is not None
-        return (*self.by_target, *(self.by_source if known else (None, None, None)))
+        return (*self.by_target, *(self.by_source if known else (None, None, None, 0)))
 
     def scale(self, aggr: str, dtype: torch.dtype) -> Tensor:
         """Return ``1/N`` (mean) or ``1/sqrt(N)`` (vpa) for each target, ``[num_targets, 1]``."""

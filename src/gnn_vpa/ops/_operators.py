@@ -20,7 +20,7 @@ operator takes the graph by row and, where known, by column; if it is missing, t
 makes it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import torch
@@ -45,12 +45,14 @@ def _spmm(
     rowptr: Tensor,  # the graph by target …
     col: Tensor,
     edge: Opt,
+    longest: int,
     t_rowptr: Opt,  # … and by source
     t_col: Opt,
     t_edge: Opt,
+    t_longest: int,
 ) -> Tensor:
     """Sum over in-neighbours with edge weights and two diagonal scalings: ``[R, H, F]``."""
-    return kernels(x).spmm(x, w, a, b, CSR(rowptr, col, edge))  # type: ignore[no-any-return]
+    return kernels(x).spmm(x, w, a, b, CSR(rowptr, col, edge, longest))  # type: ignore[no-any-return]
 
 
 @_spmm.register_fake
@@ -67,12 +69,14 @@ def _sddmm(
     rowptr: Tensor,
     col: Tensor,
     edge: Opt,
+    longest: int,
     t_rowptr: Opt,
     t_col: Opt,
     t_edge: Opt,
+    t_longest: int,
 ) -> Tensor:
     """Dot products of targets and sources along the edges: ``[E, H]``, float32 for half types."""
-    return kernels(x).sddmm(g, x, a, b, CSR(rowptr, col, edge))  # type: ignore[no-any-return]
+    return kernels(x).sddmm(g, x, a, b, CSR(rowptr, col, edge, longest))  # type: ignore[no-any-return]
 
 
 @_sddmm.register_fake
@@ -87,12 +91,14 @@ def _segmax(
     rowptr: Tensor,
     col: Tensor,
     edge: Opt,
+    longest: int,
     t_rowptr: Opt,
     t_col: Opt,
     t_edge: Opt,
+    t_longest: int,
 ) -> Tensor:
     """Maximum over in-neighbours: ``[R, F]``."""
-    return kernels(x).segmax(x, m, CSR(rowptr, col, edge))  # type: ignore[no-any-return]
+    return kernels(x).segmax(x, m, CSR(rowptr, col, edge, longest))  # type: ignore[no-any-return]
 
 
 @_segmax.register_fake
@@ -109,12 +115,14 @@ def _winners(
     rowptr: Tensor,
     col: Tensor,
     edge: Opt,
+    longest: int,
     t_rowptr: Opt,
     t_col: Opt,
     t_edge: Opt,
+    t_longest: int,
 ) -> Tensor:
     """Sum the share of the neighbours that hold a target's own value: ``[R, F]``, float32 up."""
-    return kernels(own).winners(own, other, share, m, CSR(rowptr, col, edge))  # type: ignore[no-any-return]
+    return kernels(own).winners(own, other, share, m, CSR(rowptr, col, edge, longest))  # type: ignore[no-any-return]
 
 
 @_winners.register_fake
@@ -125,65 +133,73 @@ def _(own: Tensor, *_: Any) -> Tensor:
 # Derivatives ----------------------------------------------------------------------------------
 
 
-def _both(ctx: Any, num_cols: int) -> tuple[CSR, CSR]:
-    rowptr, col, edge, t_rowptr, t_col, t_edge = ctx.graph
-    by_row = CSR(rowptr, col, edge)
+def _save(ctx: Any, graph: Sequence[Any], *tensors: Opt) -> None:
+    """Keep the graph and ``tensors`` for the backward pass."""
+    rowptr, col, edge, longest, t_rowptr, t_col, t_edge, t_longest = graph
+    ctx.longest = (longest, t_longest)
+    ctx.save_for_backward(rowptr, col, edge, t_rowptr, t_col, t_edge, *tensors)
+
+
+def _saved(ctx: Any, num_cols: int) -> tuple[CSR, CSR]:
+    """Return the graph by row and by column."""
+    rowptr, col, edge, t_rowptr, t_col, t_edge = ctx.saved_tensors[:6]
+    by_row = CSR(rowptr, col, edge, ctx.longest[0])
     if t_rowptr is None:
         return by_row, transpose(by_row, num_cols)
-    return by_row, CSR(t_rowptr, t_col, t_edge)
+    return by_row, CSR(t_rowptr, t_col, t_edge, ctx.longest[1])
 
 
 def _spmm_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     x, w, a, b, *graph = inputs
     ctx.needs_w = w is not None and ctx.needs_input_grad[1]
     ctx.num_cols = x.shape[0]
-    ctx.save_for_backward(x if ctx.needs_w else None, w, a, b, *graph)
+    _save(ctx, graph, x if ctx.needs_w else None, w, a, b)
 
 
 def _spmm_backward(ctx: Any, g: Tensor) -> tuple[Opt, ...]:
-    x, w, a, b, *ctx.graph = ctx.saved_tensors
-    by_row, by_col = _both(ctx, ctx.num_cols)
+    x, w, a, b = ctx.saved_tensors[6:]
+    by_row, by_col = _saved(ctx, ctx.num_cols)
     grad_x = spmm(g, w, b, a, *by_col, *by_row) if ctx.needs_input_grad[0] else None
     grad_w = sddmm(g, x, a, b, *by_row, *by_col).to(w.dtype) if ctx.needs_w else None
-    return grad_x, grad_w, *(None,) * 8
+    return grad_x, grad_w, *(None,) * 10
 
 
 def _sddmm_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    ctx.save_for_backward(*inputs)
+    _save(ctx, inputs[4:], *inputs[:4])
 
 
 def _sddmm_backward(ctx: Any, grad: Tensor) -> tuple[Opt, ...]:
-    g, x, a, b, *ctx.graph = ctx.saved_tensors
-    by_row, by_col = _both(ctx, x.shape[0])
+    g, x, a, b = ctx.saved_tensors[6:]
+    by_row, by_col = _saved(ctx, x.shape[0])
     grad_g = spmm(x, grad, a, b, *by_row, *by_col) if ctx.needs_input_grad[0] else None
     grad_x = spmm(g, grad, b, a, *by_col, *by_row) if ctx.needs_input_grad[1] else None
-    return grad_g, grad_x, *(None,) * 8
+    return grad_g, grad_x, *(None,) * 10
 
 
 def _segmax_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     x, m, *graph = inputs
-    ctx.save_for_backward(x, output, m, *graph)
+    _save(ctx, graph, x, output, m)
 
 
 def _segmax_backward(ctx: Any, g: Tensor) -> tuple[Opt, ...]:
-    x, out, m, *ctx.graph = ctx.saved_tensors
-    by_row, by_col = _both(ctx, x.shape[0])
+    x, out, m = ctx.saved_tensors[6:]
+    by_row, by_col = _saved(ctx, x.shape[0])
     ties = winners(out, x, None, m, *by_row, *by_col)
     share = accumulable(g) / torch.where(ties > 0, ties, 1)
-    return winners(x, out, share, m, *by_col, *by_row).to(x.dtype), *(None,) * 7
+    return winners(x, out, share, m, *by_col, *by_row).to(x.dtype), *(None,) * 9
 
 
 def _winners_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    own, other, _, *rest = inputs
-    ctx.save_for_backward(own, other, *rest)
+    own, other, _, m, *graph = inputs
+    _save(ctx, graph, own, other, m)
 
 
 def _winners_backward(ctx: Any, grad: Tensor) -> tuple[Opt, ...]:
-    own, other, m, *ctx.graph = ctx.saved_tensors
     if not ctx.needs_input_grad[2]:
-        return (None,) * 10
-    by_row, by_col = _both(ctx, other.shape[0])
-    return None, None, winners(other, own, grad, m, *by_col, *by_row), *(None,) * 7
+        return (None,) * 12
+    own, other, m = ctx.saved_tensors[6:]
+    by_row, by_col = _saved(ctx, other.shape[0])
+    return None, None, winners(other, own, grad, m, *by_col, *by_row), *(None,) * 9
 
 
 # Batching rules: a batch of features is more features, a batch of weights is more heads. --------

@@ -66,11 +66,17 @@ def _span(
         values = tl.load(x + source[:, None] * size + d[None, :], mask=mask, other=nothing)
         values = values.to(ACC)
         if b is not None:
-            column = head % b_heads
-            values *= tl.load(b + source[:, None] * b_heads + column[None, :], mask=mask, other=0)
+            if b_heads == 1:
+                values *= tl.load(b + source, mask=live, other=0)[:, None]
+            else:
+                place = source[:, None] * b_heads + head[None, :]
+                values *= tl.load(b + place, mask=mask, other=0)
         if w is not None and not MAX:
-            place = number.to(tl.int64)[:, None] * heads + head[None, :]
-            values *= tl.load(w + place, mask=mask, other=0).to(ACC)
+            if heads == 1:
+                values *= tl.load(w + number, mask=live, other=0).to(ACC)[:, None]
+            else:
+                place = number.to(tl.int64)[:, None] * heads + head[None, :]
+                values *= tl.load(w + place, mask=mask, other=0).to(ACC)
         total = _combine(total, values, MAX)
     return _fold(total, MAX)
 
@@ -121,6 +127,25 @@ def _piece_kernel(
 
 
 @triton.jit
+def _joined(
+    pieces, start, end, d, inside, size,
+    MAX: tl.constexpr, ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+    LONG: tl.constexpr,
+):  # fmt: skip
+    """Reduce the pieces of the long row ``start:end``."""
+    nothing = float("-inf") if MAX else 0.0
+    total = tl.full([TILE, BLOCK], nothing, ACC)
+    last = (end - 1) // LONG + 1
+    for first in range(start // LONG, last, TILE):
+        piece = first + tl.arange(0, TILE)
+        slot = tl.where(piece * LONG < start, 1, 0)
+        place = (piece.to(tl.int64) * 2 + slot)[:, None] * size + d[None, :]
+        mask = (piece < last)[:, None] & inside[None, :]
+        total = _combine(total, tl.load(pieces + place, mask=mask, other=nothing), MAX)
+    return _fold(total, MAX)
+
+
+@triton.jit
 def _row_kernel(
     x, w, a, b, rowptr, col, edge, pieces, out, size, heads, a_heads, b_heads, width,
     MAX: tl.constexpr, ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
@@ -132,17 +157,11 @@ def _row_kernel(
     inside = d < size
     start = tl.load(rowptr + row)
     end = tl.load(rowptr + row + 1)
-    if (pieces is not None) & (end - start > LONG):
-        nothing = float("-inf") if MAX else 0.0
-        total = tl.full([TILE, BLOCK], nothing, ACC)
-        last = (end - 1) // LONG + 1
-        for first in range(start // LONG, last, TILE):
-            piece = first + tl.arange(0, TILE)
-            slot = tl.where(piece * LONG < start, 1, 0)
-            place = (piece.to(tl.int64) * 2 + slot)[:, None] * size + d[None, :]
-            mask = (piece < last)[:, None] & inside[None, :]
-            total = _combine(total, tl.load(pieces + place, mask=mask, other=nothing), MAX)
-        value = _fold(total, MAX)
+    if pieces is None:
+        value = _span(x, w, b, col, edge, start, end, d, inside, size, heads, b_heads, width,
+                      MAX, ACC, TILE, BLOCK)  # fmt: skip
+    elif end - start > LONG:
+        value = _joined(pieces, start, end, d, inside, size, MAX, ACC, TILE, BLOCK, LONG)
     else:
         value = _span(x, w, b, col, edge, start, end, d, inside, size, heads, b_heads, width,
                       MAX, ACC, TILE, BLOCK)  # fmt: skip
@@ -259,18 +278,18 @@ def _reduce(
     a_heads, b_heads = (1 if t is None else t.shape[1] for t in (a, b))
     shape = _tiling(size, num_edges / num_rows)
     shape |= {"MAX": is_max, "ACC": _ACCUMULATORS[accumulator(x.dtype)], "LONG": _LONG}
-    blocks = triton.cdiv(size, shape["BLOCK"])
+    blocks = _ceil(size, shape["BLOCK"])
     sizes = (size, heads, b_heads, size // heads)
     pieces = None
     with _device(x):
-        if num_edges > _LONG:
-            count = triton.cdiv(num_edges, _LONG)
+        if csr.longest > _LONG:
+            count = _ceil(num_edges, _LONG)
             pieces = x.new_empty(count, 2, size, dtype=accumulator(x.dtype))
             _piece_kernel[(count, blocks)](
-                x, w, b, *csr, pieces, num_rows, num_edges, *sizes, **shape
+                x, w, b, *csr[:3], pieces, num_rows, num_edges, *sizes, **shape
             )
         _row_kernel[(num_rows, blocks)](
-            x, w, a, b, *csr, pieces, out, size, heads, a_heads, b_heads, size // heads, **shape
+            x, w, a, b, *csr[:3], pieces, out, size, heads, a_heads, b_heads, size // heads, **shape
         )
 
 
@@ -282,11 +301,11 @@ def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) ->
         return out
     a, b = (None if t is None else t.contiguous() for t in (a, b))
     a_heads, b_heads = (1 if t is None else t.shape[1] for t in (a, b))
-    block = min(128, triton.next_power_of_2(max(1, width)))
+    block = min(128, _power_of_2(width))
     tile = max(4, 1024 // block)
     with _device(x):
-        _dot_kernel[(triton.cdiv(num_edges, tile), heads)](
-            g.contiguous(), x.contiguous(), a, b, *csr, out,
+        _dot_kernel[(_ceil(num_edges, tile), heads)](
+            g.contiguous(), x.contiguous(), a, b, *csr[:3], out,
             num_rows, num_edges, heads, a_heads, b_heads, width,
             ACC=_ACCUMULATORS[out.dtype], TILE=tile, BLOCK=block, STEPS=num_rows.bit_length() + 1,
             num_warps=2,
@@ -301,8 +320,8 @@ def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, 
         share, m = (None if t is None else t.contiguous() for t in (share, m))
         shape = _tiling(size, csr.col.numel() / len(own))
         with _device(own):
-            _winner_kernel[(len(own), triton.cdiv(size, shape["BLOCK"]))](
-                own.contiguous(), other.contiguous(), share, m, *csr, out, size,
+            _winner_kernel[(len(own), _ceil(size, shape["BLOCK"]))](
+                own.contiguous(), other.contiguous(), share, m, *csr[:3], out, size,
                 ACC=_ACCUMULATORS[out.dtype], **shape,
             )  # fmt: skip
     return out
@@ -310,11 +329,22 @@ def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, 
 
 def _tiling(size: int, degree: float) -> dict[str, Any]:
     """Choose edges x features of a tile: about a row's edges, within a warp's registers."""
-    block = min(128, triton.next_power_of_2(size))
-    tile = max(4, min(1024 // block, triton.next_power_of_2(max(1, round(degree)))))
+    block = min(128, _power_of_2(size))
+    tile = max(4, min(1024 // block, _power_of_2(round(degree))))
     return {"TILE": tile, "BLOCK": block, "num_warps": 1 if tile * block <= 1024 else 2}
+
+
+# Triton's own are made for kernels: called from Python they cost as much as a launch.
+def _ceil(number: int, by: int) -> int:
+    return -(-number // by)
+
+
+def _power_of_2(number: int) -> int:
+    """Return the smallest power of 2 that is not below ``number``."""
+    return 1 << max(0, number - 1).bit_length()
 
 
 def _device(x: Tensor) -> AbstractContextManager[object]:
     """Launch where ``x`` lives (the interpreter, which serves the tests, has no such place)."""
-    return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
+    elsewhere = x.is_cuda and x.get_device() != torch.cuda.current_device()
+    return torch.cuda.device(x.device) if elsewhere else nullcontext()

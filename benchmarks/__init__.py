@@ -1,0 +1,1 @@
+"""Speed and memory against PyTorch Geometric, all contenders in one run: ``make bench``."""
