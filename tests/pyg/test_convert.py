@@ -29,10 +29,11 @@ from torch_geometric.nn import (
     SumAggregation,
     to_hetero,
 )
+from torch_geometric.typing import OptTensor
 from torch_geometric.utils import degree
 
 from gnn_vpa import UsageError
-from gnn_vpa.pyg import VPAggregation, VPGATConv, VPGCNConv, VPSGConv, convert
+from gnn_vpa.pyg import VPAggregation, VPGATConv, VPGCNConv, VPSGConv, convert, register
 
 EDGE_INDEX = torch.tensor([[1, 2, 3, 0, 4, 0], [0, 0, 0, 1, 3, 4]])
 X = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
@@ -87,6 +88,27 @@ class OwnPropagate(Plain):
 class LoudGAT(GATConv):
     def message(self, x_j: Tensor, alpha: Tensor) -> Tensor:
         return 2 * alpha.unsqueeze(-1) * x_j
+
+
+class LateGCN(GCNConv):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return 2 * super().forward(x, edge_index)
+
+
+class LateGAT(GATConv):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return 2 * super().forward(x, edge_index)
+
+
+class Optional(MessagePassing):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.propagate(edge_index, x=x)
+
+    def message(
+        self, x_j: Tensor, edge_weight: OptTensor = None, bonus: OptTensor = None
+    ) -> Tensor:
+        x_j = x_j if bonus is None else x_j + bonus
+        return x_j if edge_weight is None else edge_weight.view(-1, 1) * x_j
 
 
 class NamedGAT(GATConv):
@@ -229,6 +251,7 @@ def test_what_looks_like_a_normalisation_is_left_unless_included() -> None:
         (OwnAggregate(), "code of its own"),
         (OwnPropagate(), "code of its own"),
         (LoudGAT(4, 4), "changes GATConv.message"),
+        (LateGCN(4, 4), "changes GCNConv.forward"),
         (GATConv(4, 4, aggr="mean"), "on top of weights"),
         (GCNConv(4, 4, normalize=False), "vp_gcn_norm"),
         (EdgeConv(nn.Linear(8, 4)), "extremum"),
@@ -260,6 +283,27 @@ def test_a_subclass_of_a_known_layer_takes_its_form() -> None:
     assert [entry.after for entry in report] == ["VPNamedGAT"]
     assert isinstance(result, NamedGAT)
     torch.testing.assert_close(result(X, EDGE_INDEX), plain(X, EDGE_INDEX))
+
+
+def test_a_subclass_may_call_the_forward_of_its_parent() -> None:
+    layer, plain = LateGAT(4, 4), VPGATConv(4, 4)
+    plain.load_state_dict(layer.state_dict())
+    torch.testing.assert_close(convert(layer)[0](X, EDGE_INDEX), 2 * plain(X, EDGE_INDEX))
+
+
+def test_arguments_that_are_not_given_have_their_defaults() -> None:
+    expected = convert(Plain())[0](X, EDGE_INDEX)
+    torch.testing.assert_close(convert(Optional())[0](X, EDGE_INDEX), expected)
+
+
+def test_a_registered_name_on_top_of_attention_is_mended() -> None:
+    register()
+    assert type(convert(GATConv(4, 4, aggr="vpa"))[0]) is VPGATConv
+
+
+def test_a_scripted_model_is_left() -> None:
+    _, report = convert(torch.jit.script(nn.Linear(2, 2)))
+    assert "TorchScript" in report.left[0].reason
 
 
 def test_a_layer_that_is_being_explained_stays_so() -> None:

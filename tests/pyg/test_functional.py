@@ -76,9 +76,9 @@ class ThroughDefault(nn.Module):
 
 class ThroughImport(nn.Module):
     def forward(self, x: Tensor, batch: Tensor) -> Tensor:
-        from torch_geometric.nn import global_add_pool as pool
+        from torch_geometric.nn import GCNConv, global_add_pool
 
-        return pool(x, batch)
+        return global_add_pool(GCNConv(1, 1)(x), batch)
 
 
 class ThroughLambda(nn.Module):
@@ -87,6 +87,17 @@ class ThroughLambda(nn.Module):
 
     def pooled(self, x: Tensor, batch: Tensor) -> Tensor:
         return global_max_pool(x, batch)
+
+
+class ThroughProperty(nn.Module):
+    @property
+    def pool(self) -> Callable[..., Any]:
+        if self.training:
+            raise RuntimeError("looked at, not looked into")
+        return global_add_pool
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        return self.pool(x, batch)
 
 
 class ThroughSuper(Direct):
@@ -115,6 +126,7 @@ FOUND = {
     ThroughDefault: "global_mean_pool",
     ThroughImport: "global_add_pool",
     ThroughLambda: "global_max_pool",
+    ThroughProperty: "global_add_pool",
     ThroughSuper: "global_mean_pool",
     ThroughScatter: "scatter",
     ThroughTensor: "Tensor.index_add_",

@@ -50,7 +50,7 @@ class VPWeightedSum(VPMessagePassing):
         cls._linear = linear
 
     def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
-        weight = kwargs["edge_weight"]
+        weight = kwargs.get("edge_weight")
         return aggregate(source, graph, weight=None if weight is None else weight.view(-1))
 
 

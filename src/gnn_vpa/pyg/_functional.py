@@ -2,10 +2,11 @@
 
 import dis
 import functools
+import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -46,6 +47,7 @@ class _Search:
         self.module = module
         self.deep = True  # follow other functions, and mind scatters too
         self.seen: set[CodeType] = set()
+        self.imported: Any = _UNKNOWN  # the module that names are being imported from
 
     def within(self, function: FunctionType) -> Iterator[tuple[str, str]]:
         """Yield the pools that a function calls, or takes by default."""
@@ -83,18 +85,16 @@ class _Search:
         match step.opname:
             case "LOAD_GLOBAL" | "LOAD_NAME" | "LOAD_DEREF" | "LOAD_CLASSDEREF":
                 return names.get(name, self.module if name == "self" else _UNKNOWN)
-            case "LOAD_ATTR" | "LOAD_METHOD" | "IMPORT_FROM":
-                return _UNKNOWN if value is _UNKNOWN else getattr(value, name, _UNKNOWN)
+            case "LOAD_ATTR" | "LOAD_METHOD":
+                return _UNKNOWN if value is _UNKNOWN else _attribute(value, name)
             case "IMPORT_NAME":
-                return sys.modules.get(name, _UNKNOWN)
+                self.imported = sys.modules.get(name, _UNKNOWN)
+            case "IMPORT_FROM":
+                return getattr(self.imported, name, _UNKNOWN)
             case opname if opname.startswith("LOAD_FAST"):
-                # Two at once are a pair of names; the second is on top.
-                return (
-                    self.module
-                    if (name[-1] if isinstance(name, tuple) else name) == "self"
-                    else _UNKNOWN
-                )
-            case "CACHE" | "PUSH_NULL" | "STORE_FAST" | "EXTENDED_ARG" | "RESUME":
+                top = name[-1] if isinstance(name, tuple) else name  # of two loaded at once
+                return self.module if top == "self" else _UNKNOWN
+            case "CACHE" | "PUSH_NULL" | "EXTENDED_ARG":
                 return value
         return _UNKNOWN
 
@@ -104,7 +104,7 @@ class _Search:
             value = value.func
         if isinstance(value, MethodType):
             value = value.__func__
-        if isinstance(value, dict | list | tuple) and not isinstance(value, ModuleType):
+        if isinstance(value, dict | list | tuple):
             for item in value.values() if isinstance(value, dict) else value:
                 if callable(item) and not isinstance(item, nn.Module):
                     yield from self._judge(item, place)
@@ -134,6 +134,12 @@ def _is_library(function: FunctionType) -> bool:
 
 def _home(value: Any) -> str:
     return (getattr(value, "__module__", None) or "").partition(".")[0]
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """Return an attribute; of a property what computes it, as nothing must run."""
+    static = inspect.getattr_static(value, name, None)
+    return static.fget if isinstance(static, property) else getattr(value, name, _UNKNOWN)
 
 
 def _contents(cell: Any) -> Any:

@@ -1,5 +1,6 @@
 """Message passing through ``gnn_vpa.ops``, and through PyG's own steps where somebody watches."""
 
+from inspect import Parameter
 from typing import Any, ClassVar
 
 from torch import Tensor
@@ -45,6 +46,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         if values is not None:
             self._take_values(values, kwargs)
         if not self._unwatched(kwargs):
+            self._take_defaults(kwargs, ["message", "aggregate", "update"])
             # The class' own ``propagate`` is this one, and PyG may have written another over
             # that of MessagePassing; the original runs the steps and generates nothing.
             original = vars(MessagePassing).get("_orig_propagate", MessagePassing.propagate)
@@ -59,6 +61,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             changed = hook(self, (edge_index, size, kwargs))
             edge_index, size, kwargs = (edge_index, size, kwargs) if changed is None else changed
         sizes = self._check_input(edge_index, size)
+        self._take_defaults(kwargs, ["edge_update"])
         data = self._collect(self._edge_user_args, edge_index, sizes, self._turned(kwargs))
         out: Tensor = self.edge_update(**self.inspector.collect_param_data("edge_update", data))
         for hook in self._edge_update_forward_hooks.values():
@@ -86,6 +89,12 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             fits = values.dim() > 1 or name != "edge_attr"
             if fits and name in self._user_args and kwargs.get(name) is None:
                 kwargs[name] = values
+
+    def _take_defaults(self, kwargs: dict[str, Any], steps: list[str]) -> None:
+        """Fill in what was not given, which PyG's generated code does and its steps do not."""
+        for parameter in self.inspector.get_flat_params(steps, exclude=self.special_args):
+            if parameter.default is not Parameter.empty:
+                kwargs.setdefault(parameter.name, parameter.default)
 
     def _unwatched(self, kwargs: dict[str, Any]) -> bool:
         x = self._features(kwargs)

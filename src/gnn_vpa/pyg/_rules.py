@@ -3,11 +3,12 @@
 from collections.abc import Collection
 from types import CodeType, FunctionType
 
+import torch
 from torch import nn
 from torch_geometric.nn import MessagePassing, aggr, conv
 from torch_geometric.nn.aggr import Aggregation
 
-from ._aggregation import VPAggregation
+from ._aggregation import VPA, VPAggregation
 from ._forms import VPNormalised, VPSum, VPWeightedSum
 from ._propagate import VPMessagePassing
 from ._table import RULES
@@ -22,6 +23,7 @@ _SUMS = (
     aggr.MeanAggregation,
     aggr.VariancePreservingAggregation,
     VPAggregation,
+    VPA,
 )
 
 
@@ -33,7 +35,7 @@ def form_of(layer: MessagePassing, include: Collection[type]) -> Form | str:
     if type(cls) is not type:
         return f"its class is a {type(cls).__name__}, of which no variance-preserving class is made"
     known = next((base for base in cls.__mro__ if base in RULES), None)
-    changed = [] if known is None else [s for s in _STEPS if _step(cls, s) is not _step(known, s)]
+    changed = [] if known is None else _changed_steps(cls, known)
     if known is None or (changed and RULES[known] in (VPSum, VPWeightedSum)):
         form = _guess(cls, include)
     elif changed:
@@ -62,6 +64,8 @@ def reason_for_module(module: nn.Module) -> str | None:
         return (
             f"takes the {module.aggr} over edge types in code of its own; its layers are converted"
         )
+    if isinstance(module, torch.jit.ScriptModule):
+        return "is compiled by TorchScript; convert the model before that"
     rule = RULES.get(type(module))
     return rule if isinstance(rule, str) else None
 
@@ -102,8 +106,12 @@ def _guess(cls: type[MessagePassing], include: Collection[type]) -> Form | str:
     )
 
 
-def _step(cls: type, name: str) -> object:
-    return getattr(cls, name, None)
+def _changed_steps(cls: type, known: type) -> list[str]:
+    """Return the methods on which the form of ``known`` rests, and which ``cls`` overrides."""
+    form = RULES[known]
+    normalises = isinstance(form, type) and issubclass(form, VPNormalised)
+    steps = (*_STEPS, "forward") if normalises else _STEPS  # forward calls the normalisation
+    return [name for name in steps if getattr(cls, name, None) is not getattr(known, name, None)]
 
 
 def _bases(cls: type) -> list[type]:
