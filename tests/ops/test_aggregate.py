@@ -103,6 +103,21 @@ def test_multiplicity_equals_that_many_parallel_edges(random_case, device, aggr,
     )
 
 
+@pytest.mark.parametrize("aggr", AGGREGATIONS)
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_a_graph_may_carry_the_multiplicities(random_case, device, aggr, weighted, same):
+    x, weight, multiplicity = inputs(random_case, (3,), device)
+    graph = graph_of(random_case, device)
+    counted = Graph(random_case.edge_index.to(device), random_case[1:], multiplicity)
+    same(
+        lambda x, w: aggregate(x, counted, aggr, w if weighted else None),
+        lambda x, w: aggregate(x, graph, aggr, w if weighted else None, multiplicity),
+        x,
+        weight,
+        tolerance=1e-12,
+    )
+
+
 @pytest.mark.parametrize("aggr", LINEAR)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_first_and_second_derivatives(device, aggr, weighted):

@@ -7,9 +7,10 @@ from torch import Tensor
 
 from ..errors import UsageError
 from ._cache import as_graph
-from ._check import check_features, check_graph, checked_multiplicity, checked_weight
+from ._check import check_features, check_graph, checked_weight
 from ._dtypes import accumulator
 from ._edges import from_sources, incidence, sum_over_edges
+from ._formats import checked_multiplicity
 from ._graph import Graph
 from ._operators import segmax, spmm
 from ._shapes import flat, lined_up
@@ -49,7 +50,7 @@ def aggregate(
         weight: ``[num_edges]``, or ``[num_edges, heads]`` for ``x`` of shape
             ``[num_sources, heads, ...]``, in the order in which the edges were given. By default
             the values of a sparse ``graph``, else 1.
-        multiplicity: ``[num_edges]``, not negative; it takes no gradient.
+        multiplicity: ``[num_edges]``, not negative; it takes no gradient. By default the graph's.
         normalizer_grad: Whether the gradient to ``weight`` flows through vpa's square root too.
 
     Returns:
@@ -70,12 +71,12 @@ def aggregate(
     weight = graph.weight if weight is None else weight
     if weight is not None:
         weight = checked_weight(weight, graph, x)
-    if multiplicity is not None:
-        multiplicity = checked_multiplicity(multiplicity, graph, x)
+    own = multiplicity is None  # then the graph remembers its scales
+    multiplicity = counted(multiplicity, graph, x)
     if aggr == "max":
         return _maximum(x, graph, weight, multiplicity)
 
-    factor = _factor(x, graph, aggr, weight, multiplicity)
+    factor = _factor(x, graph, aggr, weight, multiplicity, own)
     total = _product(weight, multiplicity)
     if factor is None:
         return weighted_sum(x, graph, total)
@@ -101,13 +102,32 @@ def weighted_sum(
     return out.view(graph.num_targets, *x.shape[1:])
 
 
+def counted(multiplicity: Tensor | None, graph: Graph, x: Tensor) -> Tensor | None:
+    """Return the multiplicities that hold: those given, or else the graph's."""
+    if multiplicity is None:
+        multiplicity = graph.multiplicity
+    else:
+        multiplicity = checked_multiplicity(multiplicity, graph.num_edges, graph.device)
+    wide = accumulator(x.dtype)
+    return (
+        multiplicity
+        if multiplicity is None or multiplicity.dtype == wide
+        else multiplicity.to(wide)
+    )
+
+
 def _factor(
-    x: Tensor, graph: Graph, aggr: str, weight: Tensor | None, multiplicity: Tensor | None
+    x: Tensor,
+    graph: Graph,
+    aggr: str,
+    weight: Tensor | None,
+    multiplicity: Tensor | None,
+    own: bool,
 ) -> Tensor | None:
     """Return ``s_i`` of the formula, ``[num_targets, H or 1]``, or None where it is 1."""
     if aggr == "sum":
         return None
-    if multiplicity is None and (weight is None or aggr == "mean"):
+    if own and (weight is None or aggr == "mean"):
         return graph.scale(aggr, accumulator(x.dtype))
     squares = None if weight is None or aggr == "mean" else weight.to(accumulator(x.dtype)) ** 2
     mass = _product(squares, multiplicity)

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from ._aggregate import aggregate
+from ._aggregate import aggregate, counted
 from ._cache import as_graph
-from ._check import check_features, check_graph, checked_multiplicity, checked_weight
+from ._check import check_features, check_graph, checked_weight
 from ._dtypes import accumulable
 from ._edges import from_targets, incidence, sum_over_edges
 from ._graph import Graph
@@ -37,7 +37,8 @@ def attend(
         graph: A ``Graph``, or anything that one is made from.
         logits: ``[num_edges]`` or ``[num_edges, heads]``.
         aggr: ``"vpa"`` (variance-preserving) or ``"sum"`` (plain).
-        multiplicity: ``[num_edges]``: an edge of multiplicity 3 stands for three.
+        multiplicity: ``[num_edges]``: an edge of multiplicity 3 stands for three. By default the
+            graph's.
         normalizer_grad: Whether gradients flow through the normaliser; not in the paper.
 
     Returns:
@@ -63,8 +64,7 @@ def softmax(logits: Tensor, graph: Graph, multiplicity: Tensor | None, x: Tensor
     """Return the share of each edge in the attention of its target, shaped as ``logits``."""
     logits = checked_weight(logits, graph, x, "logits")
     scores = flat(accumulable(logits), 1)
-    if multiplicity is not None:
-        multiplicity = checked_multiplicity(multiplicity, graph, x)
+    multiplicity = counted(multiplicity, graph, x)
     top = segmax(scores.detach(), multiplicity, *incidence(graph))
     mass = torch.exp(scores - from_targets(top, graph))
     if multiplicity is not None:

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from ..errors import UsageError
 from ._dtypes import accumulator
+from ._formats import check_device, check_edges
 from ._graph import Graph
 
 _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -29,12 +30,12 @@ def check_graph(x: Tensor, graph: Graph) -> None:
             f"x: expected {graph.num_sources} rows, one for each source of the graph, "
             f"got {x.shape[0]}."
         )
-    _check_device("x", x, graph)
+    check_device("x", x, graph.device)
 
 
 def checked_weight(weight: Tensor, graph: Graph, x: Tensor, name: str = "weight") -> Tensor:
     """Return edge weights ``[E]`` or ``[E, heads]`` in a type that ``x`` can be summed with."""
-    _check_edges(name, weight, graph)
+    check_edges(name, weight, graph.num_edges, graph.device)
     if weight.dim() not in (1, 2):
         raise UsageError(
             f"{name}: expected shape [num_edges] or [num_edges, heads], got {list(weight.shape)}."
@@ -45,34 +46,3 @@ def checked_weight(weight: Tensor, graph: Graph, x: Tensor, name: str = "weight"
             f"...], got {list(x.shape)}."
         )
     return weight if weight.dtype == x.dtype else weight.to(accumulator(x.dtype))
-
-
-def checked_multiplicity(multiplicity: Tensor, graph: Graph, x: Tensor) -> Tensor:
-    """Return multiplicities ``[E]`` as constants of a type that counts exactly."""
-    _check_edges("multiplicity", multiplicity, graph)
-    if multiplicity.dim() != 1:
-        raise UsageError(
-            f"multiplicity: expected shape [num_edges], got {list(multiplicity.shape)}."
-        )
-    return multiplicity.detach().to(accumulator(x.dtype))
-
-
-def _check_edges(name: str, values: Tensor, graph: Graph) -> None:
-    if not isinstance(values, Tensor):
-        raise UsageError(f"{name}: expected a tensor, got {type(values).__name__}.")
-    if values.dim() == 0 or values.shape[0] != graph.num_edges:
-        raise UsageError(
-            f"{name}: expected one entry for each of the {graph.num_edges} edges, "
-            f"got shape {list(values.shape)}."
-        )
-    if values.is_complex():
-        raise UsageError(f"{name}: expected real numbers, got {values.dtype}.")
-    _check_device(name, values, graph)
-
-
-def _check_device(name: str, values: Tensor, graph: Graph) -> None:
-    if values.device != graph.device:
-        raise UsageError(
-            f"{name}: is on {values.device}, the graph on {graph.device}. "
-            f"Move one of them: {name}.to({str(graph.device)!r})."
-        )

@@ -94,3 +94,37 @@ def _sizes(
         if told is not None and told != asked:
             raise UsageError(f"num_nodes: {asked} {name}, but the graph given has {told}.")
     return sizes
+
+
+def checked_multiplicity(multiplicity: Tensor, num_edges: int, device: torch.device) -> Tensor:
+    """Return multiplicities ``[num_edges]`` as constants of a type that counts exactly."""
+    check_edges("multiplicity", multiplicity, num_edges, device)
+    if multiplicity.dim() != 1:
+        raise UsageError(
+            f"multiplicity: expected shape [num_edges], got {list(multiplicity.shape)}."
+        )
+    counts = multiplicity.detach()
+    return counts if counts.dtype == torch.float64 else counts.float()
+
+
+def check_edges(name: str, values: Tensor, num_edges: int, device: torch.device) -> None:
+    """Raise unless ``values`` are real numbers, one row for each edge, where the graph is."""
+    if not isinstance(values, Tensor):
+        raise UsageError(f"{name}: expected a tensor, got {type(values).__name__}.")
+    if values.dim() == 0 or values.shape[0] != num_edges:
+        raise UsageError(
+            f"{name}: expected one entry for each of the {num_edges} edges, "
+            f"got shape {list(values.shape)}."
+        )
+    if values.is_complex():
+        raise UsageError(f"{name}: expected real numbers, got {values.dtype}.")
+    check_device(name, values, device)
+
+
+def check_device(name: str, values: Tensor, device: torch.device) -> None:
+    """Raise unless ``values`` are where the graph is."""
+    if values.device != device:
+        raise UsageError(
+            f"{name}: is on {values.device}, the graph on {device}. "
+            f"Move one of them: {name}.to({str(device)!r})."
+        )

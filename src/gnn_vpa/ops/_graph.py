@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import UsageError
 from ._csr import CSR, grouped, measured, moved, rows, transpose
-from ._formats import Sizes, endpoints
+from ._formats import Sizes, checked_multiplicity, endpoints
 
 
 def _trainable() -> AbstractContextManager[None]:
@@ -29,6 +29,7 @@ class Graph:
             ``adj_t``: row ``i`` holds the sources of target ``i``, and its values are weights.
         num_nodes: Number of nodes, or ``(num_sources, num_targets)`` of a bipartite graph. By
             default the largest index plus one, or what a sparse tensor or ``EdgeIndex`` says.
+        multiplicity: ``[num_edges]``, how many neighbours each edge stands for; by default 1.
 
     Example:
         >>> graph = Graph(torch.tensor([[0, 1, 2, 2], [1, 0, 0, 0]]), num_nodes=3)
@@ -42,22 +43,51 @@ class Graph:
     num_targets: int
     by_target: CSR
     weight: Tensor | None  # [num_edges]: the values of a sparse tensor
+    multiplicity: Tensor | None  # [num_edges], float32: it counts, and takes no gradient
 
-    def __init__(self, edge_index: Tensor, num_nodes: Sizes | None = None) -> None:
+    def __init__(
+        self,
+        edge_index: Tensor,
+        num_nodes: Sizes | None = None,
+        multiplicity: Tensor | None = None,
+    ) -> None:
         source, target, sizes, self.weight = endpoints(edge_index, num_nodes)
         self.num_sources, self.num_targets = sizes
         with _trainable():
             self.by_target = grouped(target, source, self.num_targets, self.num_sources)
+        self.multiplicity = None
+        if multiplicity is not None:
+            self.multiplicity = checked_multiplicity(multiplicity, self.num_edges, self.device)
         self._by_source: CSR | None = None
         self._scales: dict[tuple[str, torch.dtype], Tensor] = {}
 
     @classmethod
-    def readout(cls, batch: Tensor, num_graphs: int | None = None) -> Graph:
+    def of(
+        cls,
+        by_target: CSR,
+        by_source: CSR | None,
+        sizes: tuple[int, int],
+        weight: Tensor | None = None,
+        multiplicity: Tensor | None = None,
+    ) -> Graph:
+        """Put a graph together from parts that fit: nothing is checked, sorted or copied."""
+        graph = object.__new__(cls)
+        graph.num_sources, graph.num_targets = sizes
+        graph.by_target, graph._by_source = by_target, by_source
+        graph.weight, graph.multiplicity = weight, multiplicity
+        graph._scales = {}
+        return graph
+
+    @classmethod
+    def readout(
+        cls, batch: Tensor, num_graphs: int | None = None, multiplicity: Tensor | None = None
+    ) -> Graph:
         """Make the graph of a readout: nodes are sources, the graphs they belong to are targets.
 
         Args:
             batch: ``[num_nodes]``, the graph of each node, as PyG's loaders give it.
             num_graphs: Number of graphs; by default the largest entry plus one.
+            multiplicity: ``[num_nodes]``, how many nodes each of them stands for; by default 1.
 
         Example:
             >>> Graph.readout(torch.tensor([0, 0, 1]), num_graphs=2)
@@ -69,7 +99,7 @@ class Graph:
         if num_graphs is None:
             num_graphs = int(batch.max()) + 1 if num_nodes > 0 else 0
         nodes = torch.arange(num_nodes, dtype=batch.dtype, device=batch.device)
-        return cls(torch.stack([nodes, batch]), (num_nodes, num_graphs))
+        return cls(torch.stack([nodes, batch]), (num_nodes, num_graphs), multiplicity)
 
     @property
     def num_edges(self) -> int:
@@ -107,12 +137,26 @@ class Graph:
         return (*self.by_target, *(self.by_source if known else (None, None, None, 0)))
 
     def scale(self, aggr: str, dtype: torch.dtype) -> Tensor:
-        """Return ``1/N`` (mean) or ``1/sqrt(N)`` (vpa) for each target, ``[num_targets, 1]``."""
+        """Return ``1/N`` (mean) or ``1/sqrt(N)`` (vpa) for each target, ``[num_targets, 1]``.
+
+        ``N`` counts neighbours with their multiplicity; where it is 0, so is the scale.
+        """
         if (aggr, dtype) not in self._scales:
             with _trainable():
-                count = self.degree.to(dtype).clamp(min=1).unsqueeze(1)
-                self._scales[aggr, dtype] = count.reciprocal() if aggr == "mean" else count.rsqrt()
+                count = self.count.to(dtype).unsqueeze(1)
+                some = torch.where(count > 0, count, 1)
+                scale = some.reciprocal() if aggr == "mean" else some.rsqrt()
+                self._scales[aggr, dtype] = torch.where(count > 0, scale, 0)
         return self._scales[aggr, dtype]
+
+    @property
+    def count(self) -> Tensor:
+        """Number of neighbours of each target, multiplicities counted, ``[num_targets]``."""
+        if self.multiplicity is None:
+            return self.degree
+        rowptr, _, edge, _ = self.by_target
+        counts = self.multiplicity if edge is None else self.multiplicity[edge]
+        return torch.segment_reduce(counts, "sum", offsets=rowptr.long())
 
     def to(self, device: torch.device | str) -> Graph:
         """Return the graph on another device (itself, if it is there already).
@@ -123,13 +167,13 @@ class Graph:
         """
         if torch.empty(0, device=device).device == self.device:
             return self
-        other = object.__new__(Graph)
-        other.num_sources, other.num_targets = self.num_sources, self.num_targets
-        other.by_target = moved(self.by_target, device)
-        other.weight = None if self.weight is None else self.weight.to(device)
-        other._by_source = None if self._by_source is None else moved(self._by_source, device)
-        other._scales = {}
-        return other
+        return Graph.of(
+            moved(self.by_target, device),
+            None if self._by_source is None else moved(self._by_source, device),
+            (self.num_sources, self.num_targets),
+            None if self.weight is None else self.weight.to(device),
+            None if self.multiplicity is None else self.multiplicity.to(device),
+        )
 
     def __repr__(self) -> str:
         return (
