@@ -20,6 +20,7 @@ from torch_geometric.nn import (
     GraphConv,
     GraphSAGE,
     HeteroConv,
+    LabelPropagation,
     MaxAggregation,
     MeanAggregation,
     MessagePassing,
@@ -250,6 +251,7 @@ def test_what_looks_like_a_normalisation_is_left_unless_included() -> None:
     [
         (OwnAggregate(), "code of its own"),
         (OwnPropagate(), "code of its own"),
+        (LabelPropagation(2, 0.1), "'gcn_norm' looks like"),
         (LoudGAT(4, 4), "changes GATConv.message"),
         (LateGCN(4, 4), "changes GCNConv.forward"),
         (GATConv(4, 4, aggr="mean"), "on top of weights"),

@@ -100,6 +100,12 @@ class ThroughProperty(nn.Module):
         return self.pool(x, batch)
 
 
+class ThroughDecorator(nn.Module):
+    @torch.no_grad()
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        return global_add_pool(x, batch)
+
+
 class ThroughSuper(Direct):
     def forward(self, x: Tensor, batch: Tensor) -> Tensor:
         return super().forward(x.relu(), batch)
@@ -127,6 +133,7 @@ FOUND = {
     ThroughImport: "global_add_pool",
     ThroughLambda: "global_max_pool",
     ThroughProperty: "global_add_pool",
+    ThroughDecorator: "global_add_pool",
     ThroughSuper: "global_mean_pool",
     ThroughScatter: "scatter",
     ThroughTensor: "Tensor.index_add_",

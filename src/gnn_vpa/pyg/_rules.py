@@ -1,5 +1,6 @@
 """Which layer takes which variance-preserving form, and why the others are left."""
 
+import inspect
 from collections.abc import Collection
 from types import CodeType, FunctionType
 
@@ -96,7 +97,7 @@ def _guess(cls: type[MessagePassing], include: Collection[type]) -> Form | str:
     functions = [
         f for base in _bases(cls) for f in vars(base).values() if isinstance(f, FunctionType)
     ]
-    names = {name for f in functions for name in _names(f.__code__)}
+    names = {name for f in functions for name in _names(inspect.unwrap(f).__code__)}
     signs = sorted(stems & _ARGUMENTS | names & _FUNCTIONS)
     if not signs or cls in include:
         return form
