@@ -113,16 +113,30 @@ def formats(edge_index: Tensor, num_nodes: int) -> Iterator[tuple[str, Tensor]]:
 
 @every_layer
 def test_formats_agree(make: Callable[[], Any], edge_index: Tensor) -> None:
-    edge_index = edge_index[:, edge_index[0] != edge_index[1]]
     layer, x = make(), torch.randn(6, 4)
-    if isinstance(getattr(layer, "add_self_loops", None), bool):
-        layer.add_self_loops = False  # PyG adds them to sparse matrices in its own way
     expected = layer(x, edge_index)
     for name, edges in formats(edge_index, 6):
         torch.testing.assert_close(layer(x, edges), expected, msg=lambda m, n=name: f"{n}: {m}")
         handle = layer.register_message_forward_hook(lambda *_: None)
         torch.testing.assert_close(layer(x, edges), expected, msg=lambda m, n=name: f"{n}: {m}")
         handle.remove()
+
+
+def test_a_sparse_matrix_of_attention_weights_is_returned_on_request(edge_index: Tensor) -> None:
+    layer, x = VPGATConv(4, 3), torch.randn(6, 4)
+    simple = edge_index.unique(dim=1)
+    adj_t = torch.sparse_coo_tensor(simple.flip(0), torch.ones(7), (6, 6)).to_sparse_csr()
+    out, (matrix, weight) = layer(x, adj_t, return_attention_weights=True)
+    torch.testing.assert_close(out, layer(x, simple))
+    assert matrix.layout == torch.sparse_csr
+    assert matrix.values().shape == weight.shape
+
+
+@pytest.mark.parametrize("cls", [VPGATConv, VPGCNConv, VPTransformerConv])
+def test_a_sparse_matrix_has_one_flow(cls: Any) -> None:
+    adj_t = torch.eye(6).to_sparse_csr()
+    with pytest.raises(ValueError, match="transpose"):
+        cls(4, 3, flow="target_to_source")(torch.ones(6, 4), adj_t)
 
 
 def test_the_values_of_a_sparse_matrix_are_weights_where_the_layer_takes_weights() -> None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import GATConv, GATv2Conv
 from torch_geometric.typing import Adj
+from torch_geometric.utils import is_torch_sparse_tensor
 
 from ..ops import Graph, aggregate
 from ._aggregation import VPAggregation
@@ -37,13 +38,24 @@ class VPAttention(VPWeights):
 
     def forward(self, x: Any, edge_index: Adj, *args: Any, **kwargs: Any) -> Any:
         """Run the layer, with the arguments of the PyG layer it stands for."""
-        layout = edge_index.layout if isinstance(edge_index, Tensor) else None
-        if layout == torch.sparse_csc or (
-            layout == torch.sparse_coo and not edge_index.is_coalesced()
-        ):
-            # PyG refuses the one, and loses the parallel edges of the other.
+        asked = "return_attention_weights" in kwargs or len(args) > 1
+        if self._loses_edges(edge_index, asked):
             edge_index, _ = plain_edges(edge_index)
         return self._forward(x, edge_index, *args, **kwargs)
+
+    def _loses_edges(self, edge_index: Adj, asked: bool) -> bool:
+        """Tell whether PyG would refuse a sparse matrix, or lose its parallel edges.
+
+        A matrix that PyG can serve stays one if its attention weights are asked for: they are
+        returned in its form.
+        """
+        if not is_torch_sparse_tensor(edge_index) or edge_index.dense_dim() > 0:
+            return False
+        layout = edge_index.layout
+        served = layout == torch.sparse_csr or (
+            layout == torch.sparse_coo and edge_index.is_coalesced()
+        )
+        return self.flow == "source_to_target" and not (asked and served)
 
     def aggregate(
         self,
