@@ -1,0 +1,55 @@
+"""Experiments: grids of trainings, run so that results survive, and the results themselves."""
+
+from .baselines import BASELINES as BASELINES
+from .baselines import fit_baseline as fit_baseline
+from .cell import Cell as Cell
+from .claims import claim as claim
+from .estimate import Estimate as Estimate
+from .estimate import Pace as Pace
+from .estimate import calibrate as calibrate
+from .estimate import duration as duration
+from .estimate import estimate as estimate
+from .estimate import seen as seen
+from .estimate import size as size
+from .frames import read_curves as read_curves
+from .frames import read_folds as read_folds
+from .frames import read_provenance as read_provenance
+from .grid import METHODS as METHODS
+from .grid import Grid as Grid
+from .grid import dataset_name as dataset_name
+from .grid import expand as expand
+from .grid import select as select
+from .presets import PRESETS as PRESETS
+from .presets import preset as preset
+from .progress import Progress as Progress
+from .runner import resolve_device as resolve_device
+from .runner import run_grid as run_grid
+from .store import Store as Store
+
+__all__ = [
+    "BASELINES",
+    "METHODS",
+    "PRESETS",
+    "Cell",
+    "Estimate",
+    "Grid",
+    "Pace",
+    "Progress",
+    "Store",
+    "calibrate",
+    "claim",
+    "dataset_name",
+    "duration",
+    "estimate",
+    "expand",
+    "fit_baseline",
+    "preset",
+    "read_curves",
+    "read_folds",
+    "read_provenance",
+    "resolve_device",
+    "run_grid",
+    "seen",
+    "select",
+    "size",
+]

@@ -1,0 +1,157 @@
+"""A results file on the disk: opening it, its format, and its errors in words."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import gnn_vpa
+
+from ..errors import GnnVpaError, UsageError
+
+FORMAT = 1
+_APPLICATION = int.from_bytes(b"gvpa")
+_PATIENCE_S = 60.0
+
+_SCHEMA = """
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY,
+    started TEXT NOT NULL,
+    finished TEXT,
+    host TEXT NOT NULL,
+    device TEXT NOT NULL,
+    "commit" TEXT,
+    versions TEXT NOT NULL,
+    configuration TEXT NOT NULL
+);
+CREATE TABLE datasets (
+    name TEXT PRIMARY KEY,
+    checksum TEXT NOT NULL,
+    nodes INTEGER NOT NULL,
+    edges INTEGER NOT NULL
+);
+CREATE TABLE cells (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    dataset TEXT NOT NULL REFERENCES datasets,
+    model TEXT NOT NULL,
+    aggregation TEXT NOT NULL,
+    variant TEXT NOT NULL,
+    features TEXT NOT NULL,
+    options TEXT NOT NULL,
+    num_folds INTEGER NOT NULL,
+    seed INTEGER NOT NULL,
+    epochs INTEGER,
+    batch_size INTEGER,
+    learning_rate REAL,
+    session INTEGER NOT NULL REFERENCES sessions
+);
+CREATE TABLE folds (
+    cell INTEGER NOT NULL REFERENCES cells,
+    fold INTEGER NOT NULL,
+    best_epoch INTEGER NOT NULL,
+    train_loss REAL,
+    val_acc REAL,
+    test_acc REAL,
+    status TEXT NOT NULL CHECK (status IN ('done', 'diverged')),
+    diverged_epoch INTEGER,
+    seconds REAL NOT NULL,
+    device TEXT NOT NULL,
+    curve_train_loss BLOB NOT NULL,
+    curve_val_acc BLOB NOT NULL,
+    curve_test_acc BLOB NOT NULL,
+    PRIMARY KEY (cell, fold)
+);
+"""
+
+
+def connect(path: Path, *, create: bool) -> sqlite3.Connection:
+    """Open a results file and check that it is one; `create` it where it is not there.
+
+    The journal is a rollback journal and not a write-ahead log: the results are then one file,
+    whole at every moment, that can be copied, and read in a folder that is not writable. A
+    transaction ends on the disk before the call returns (synchronous=FULL, and EXTRA for the
+    folder's entry).
+    """
+    if not create and not path.is_file():
+        raise UsageError(f"there are no results in {path.parent}: {path} does not exist")
+    mode = "rwc" if create else "ro"
+    with explained(path):
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=_PATIENCE_S,
+            isolation_level=None,
+        )
+        try:
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("PRAGMA foreign_keys = ON")
+            if create:
+                _create(connection)
+            _check(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Do all of it or nothing, and alone."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Say in words what SQLite's errors mean for the results."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        match code:
+            case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+                text = f"cannot write {path}, the disk is full or failing"
+                advice = "what was finished before is kept: make room, then type the same again"
+            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+                text = f"cannot write {path}"
+                advice = "choose a folder that you may write to with --out"
+            case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+                text = f"{path} is no results file, or a damaged one"
+                advice = "move it away, or choose another folder with --out"
+            case sqlite3.SQLITE_BUSY:
+                text = f"another process has kept {path} locked for {_PATIENCE_S:.0f} s"
+                advice = "end it, then type the same again"
+            case _:
+                raise
+        raise GnnVpaError(f"{text} ({error}): {advice}") from error
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    # Two processes may come here at once: the second finds what the first has made.
+    with transaction(connection):
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+            for statement in _SCHEMA.split(";\n"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != _APPLICATION:
+        raise GnnVpaError(
+            f"{path} is no results file of gnn-vpa: move it away, or choose another folder"
+        )
+    if version != FORMAT:
+        raise GnnVpaError(
+            f"{path} has format {version}, but gnn-vpa {gnn_vpa.__version__} has format {FORMAT}: "
+            "use the gnn-vpa that made it, or choose another folder with --out"
+        )

@@ -1,0 +1,136 @@
+"""What needs no neural network: the majority class, and the Weisfeiler-Leman subtree kernel."""
+
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from itertools import pairwise
+from operator import itemgetter
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import GnnVpaError
+from ..graphs import FeatureKind, GraphSet, Split, features
+from ..training import Lane, Outcome
+
+BASELINES: Final = ("majority", "wl")
+"""The baselines by name."""
+
+_ITERATIONS = (1, 2, 3, 4, 5)
+_PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
+# grakel holds every graph as Python dictionaries, at more than 100 bytes an edge.
+_MOST_EDGES = 3_000_000
+
+
+def obstacle(name: str, graphs: GraphSet) -> str | None:
+    """Say why a baseline cannot be had for a data set, or None.
+
+    Raises:
+        GnnVpaError: It needs a package that is not installed.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> edges = torch.tensor([[0, 1], [1, 0]])
+        >>> pair = GraphSet.from_pyg([Data(edge_index=edges, num_nodes=2, y=0)])
+        >>> obstacle("majority", pair) is None
+        True
+    """
+    if name != "wl":
+        return None
+    if find_spec("grakel") is None:
+        raise GnnVpaError(
+            "the Weisfeiler-Leman baseline needs grakel: pip install 'gnn-vpa[baselines]'"
+        )
+    if graphs.num_edges > _MOST_EDGES:
+        return f"{graphs.num_edges:,} edges are more than grakel can hold ({_MOST_EDGES:,})"
+    return None
+
+
+def fit_baseline(
+    name: str, graphs: GraphSet, kind: FeatureKind, lanes: Sequence[Lane]
+) -> list[Outcome]:
+    """Run a baseline in the same folds as everything else.
+
+    `majority` predicts the most frequent class of the training graphs. `wl` is an SVM on the
+    normalised subtree kernel, which starts from node labels (or degrees, or nothing, as `kind`
+    says; node attributes are left out). The number of iterations and the SVM's C are those of the
+    highest validation accuracy, the first of them where several are equal.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> edges = torch.tensor([[0, 1], [1, 0]])
+        >>> graphs = [Data(edge_index=edges, num_nodes=2, y=y) for y in (0, 1, 1, 1)]
+        >>> split = Split(torch.tensor([1, 2]), torch.tensor([3]), torch.tensor([0, 3]))
+        >>> made = GraphSet.from_pyg(graphs)
+        >>> fit_baseline("majority", made, "auto", [Lane(0, split, 0)])[0].test_acc
+        0.5
+    """
+    if name == "majority":
+        return [_outcome(lane, *_majority(graphs.y.numpy(), lane.split)) for lane in lanes]
+    kernels = list(_kernels(graphs, kind))
+    return [_outcome(lane, *_svm(kernels, graphs.y.numpy(), lane.split)) for lane in lanes]
+
+
+def _majority(y: NDArray[np.int64], split: Split) -> tuple[float, float]:
+    most = np.bincount(y[split.train]).argmax()
+    return float(np.mean(y[split.valid] == most)), float(np.mean(y[split.test] == most))
+
+
+def _svm(kernels: list[Any], y: NDArray[np.int64], split: Split) -> tuple[float, float]:
+    from sklearn.svm import SVC
+
+    train, valid, test = (part.numpy() for part in split)
+    tried = []
+    for kernel in kernels:
+        for penalty in _PENALTIES:
+            machine = SVC(C=penalty, kernel="precomputed", cache_size=500)
+            machine.fit(kernel[np.ix_(train, train)], y[train])
+            tried.append((machine.score(kernel[np.ix_(valid, train)], y[valid]), machine, kernel))
+    best, machine, kernel = max(tried, key=itemgetter(0))  # the first of the highest
+    return float(best), float(machine.score(kernel[np.ix_(test, train)], y[test]))
+
+
+def _kernels(graphs: GraphSet, kind: FeatureKind) -> Iterator[NDArray[np.float64]]:
+    from grakel import VertexHistogram, WeisfeilerLehman
+
+    colours = _colours(graphs, kind)
+    ends, col = graphs.rowptr.tolist(), graphs.col.tolist()
+    pointers = graphs.node_ptr.tolist()
+    listed = [
+        [
+            {node: col[ends[node] : ends[node + 1]] for node in range(first, last)},
+            {node: colours[node] for node in range(first, last)},
+        ]
+        for first, last in pairwise(pointers)
+    ]
+    for iterations in _ITERATIONS:
+        kernel = WeisfeilerLehman(
+            n_iter=iterations, normalize=True, base_graph_kernel=VertexHistogram
+        )
+        yield kernel.fit_transform(listed)
+
+
+def _colours(graphs: GraphSet, kind: FeatureKind) -> list[int]:
+    if kind in ("auto", "labels") and graphs.node_labels is not None:
+        rows = graphs.node_labels.numpy()
+        return [int(code) for code in np.unique(rows, axis=0, return_inverse=True)[1].ravel()]
+    codes = features(graphs, "degree" if kind == "degree" else "ones").codes
+    return [] if codes is None else [int(code) for code in codes]
+
+
+def _outcome(lane: Lane, valid: float, test: float) -> Outcome:
+    none = np.empty(0, np.float32)
+    return Outcome(
+        fold=lane.fold,
+        seed=lane.seed,
+        best_epoch=0,
+        val_acc=valid,
+        test_acc=test,
+        train_loss=float("nan"),
+        diverged_epoch=None,
+        curve_train_loss=none,
+        curve_val_acc=none,
+        curve_test_acc=none,
+    )

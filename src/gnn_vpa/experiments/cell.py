@@ -1,0 +1,57 @@
+"""One cell of a table: what is trained, on what, and how."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+
+from ..training import Protocol, Task
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A method on a data set with one seed: all of its folds.
+
+    Attributes:
+        dataset: What the data set is called in the results: as in the paper, where it is there.
+        task: The method.
+        protocol: How it is trained; None for a baseline, which is not.
+        folds: Number of folds.
+        seed: Seed of initial weights, batches and dropout.
+        source: Where the data come from, see `gnn_vpa.graphs.load`.
+
+    Example:
+        >>> str(Cell("MUTAG", Task("gin", "vpa"), seed=1))
+        'GIN+vpa on MUTAG, seed 1'
+    """
+
+    dataset: str
+    task: Task
+    protocol: Protocol | None = field(default_factory=Protocol)
+    folds: int = 10
+    seed: int = 0
+    source: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        aggr = "" if self.task.aggr in ("", "default") else f"+{self.task.aggr}"
+        seed = f", seed {self.seed}" if self.seed else ""
+        return f"{self.task.model.upper()}{aggr} on {self.dataset}{seed}"
+
+    @property
+    def key(self) -> str:
+        """A name made of everything that the cell's numbers depend on, the data apart.
+
+        Example:
+            >>> cell = Cell("PTC", Task("gin", "vpa"))
+            >>> cell.key == Cell("PTC", Task("gin", "vpa"), source="elsewhere/PTC.zip").key
+            True
+            >>> cell.key == Cell("PTC", Task("gin", "vpa"), folds=5).key
+            False
+        """
+        content = {
+            "dataset": self.dataset,
+            "task": asdict(self.task),
+            "protocol": self.protocol and asdict(self.protocol),
+            "folds": self.folds,
+            "seed": self.seed,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,59 @@
+"""Who works on what, when several processes share a run."""
+
+import fcntl
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def claim(path: Path) -> Iterator[bool]:
+    """Hold a file's lock, or learn that another process holds it.
+
+    The operating system holds the lock and takes it back when its owner ends, however that
+    happens: no owner is asked for signs of life, and no lock outlives it. The file says who holds
+    it, and is gone afterwards.
+
+    Yields:
+        Whether the lock is held here now.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with claim(Path(folder, "a")) as mine, claim(Path(folder, "a")) as again:
+        ...         print(mine, again)
+        True False
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = _lock(path)
+    if handle is None:
+        yield False
+        return
+    try:
+        os.ftruncate(handle, 0)
+        os.write(handle, f"{platform.node()} {os.getpid()}\n".encode())
+        yield True
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _lock(path: Path) -> int | None:
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                return handle
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(handle)
+            raise
+        # The last owner removed the file between our opening and locking it: take the new one.
+        os.close(handle)

@@ -1,0 +1,161 @@
+"""How long the rest will take, from what is known, and how far to trust it."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from ..errors import GnnVpaError, UsageError
+from ..graphs import GraphSet, load
+from ..paper import published_statistics, resolve_name
+from ..training import Protocol, fit
+from .cell import Cell
+from .runner import lanes, resolve_device
+from .store import FILE, query
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds for an epoch of one fold, as seen once.
+
+    Attributes:
+        dataset: The data set, and
+        model: the model it was seen with.
+        seconds: For an epoch of one fold.
+        work: Nodes and edges of the data set.
+
+    Example:
+        >>> Pace("MUTAG", "gin", 0.01, 10_000).seconds
+        0.01
+    """
+
+    dataset: str
+    model: str
+    seconds: float
+    work: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An expected time, right within a factor.
+
+    Example:
+        >>> str(Estimate(5400.0, 3.0))
+        'about 1 h 30 min (30 min to 4 h 30 min)'
+    """
+
+    seconds: float
+    factor: float
+
+    def __str__(self) -> str:
+        low, high = duration(self.seconds / self.factor), duration(self.seconds * self.factor)
+        return f"about {duration(self.seconds)}" + (f" ({low} to {high})" if low != high else "")
+
+
+def estimate(cells: Iterable[Cell], paces: Sequence[Pace], sizes: Mapping[str, float]) -> Estimate:
+    """Expect that time grows with folds, epochs, and nodes and edges.
+
+    What was seen of the same model and data set is trusted within a factor of 1.5, of the same
+    model on other data 3, of other models 6. The factor of the sum is that of most of its time.
+
+    Example:
+        >>> from gnn_vpa.training import Task
+        >>> cells = [Cell("PTC", Task("gin", "vpa"), Protocol(epochs=10), folds=2)]
+        >>> estimate(cells, [Pace("MUTAG", "gin", 0.1, 500)], {"PTC": 1000})
+        Estimate(seconds=4.0, factor=3.0)
+    """
+    by_factor = {1.5: 0.0, 3.0: 0.0, 6.0: 0.0}
+    for cell in cells:
+        if cell.protocol is None:  # a baseline takes little, and no epochs
+            continue
+        work = sizes.get(cell.dataset) or median(pace.work for pace in paces)
+        of_model = [pace for pace in paces if pace.model == cell.task.model]
+        same = [pace for pace in of_model if pace.dataset == cell.dataset]
+        known = same or of_model or paces
+        factor = 1.5 if same else 3.0 if of_model else 6.0
+        rate = median(pace.seconds / pace.work for pace in known)
+        by_factor[factor] += rate * work * cell.folds * cell.protocol.epochs
+    return Estimate(sum(by_factor.values()), max(by_factor, key=lambda f: by_factor[f]))
+
+
+def seen(out: str | Path) -> list[Pace]:
+    """Return the paces of a run's finished cells.
+
+    Example:
+        >>> seen("no/such/run")
+        []
+    """
+    if not (Path(out) / FILE).exists():
+        return []
+    rows = query(
+        out,
+        "SELECT dataset, model, sum(seconds) / num_folds / epochs AS pace, nodes + edges AS work "
+        "FROM folds JOIN cells ON cells.id = cell JOIN datasets ON name = dataset "
+        "WHERE epochs IS NOT NULL GROUP BY cell",
+    )
+    return [Pace(row["dataset"], row["model"], row["pace"], row["work"]) for row in rows]
+
+
+def calibrate(
+    cells: Iterable[Cell], *, data_dir: str | Path | None = None, device: str = "auto"
+) -> list[Pace]:
+    """Train each model for a few epochs on the smallest of its data sets that is here.
+
+    Example:
+        >>> calibrate([])
+        []
+    """
+    paces = []
+    smallest: dict[str, Cell] = {}
+    for cell in cells:
+        if cell.protocol is not None:
+            least = smallest.setdefault(cell.task.model, cell)
+            if size(cell) < size(least):
+                smallest[cell.task.model] = cell
+    for model, cell in smallest.items():
+        try:
+            graphs = load(cell.source or cell.dataset, data_dir)
+        except GnnVpaError:
+            continue
+        short, long = (_time(cell, graphs, epochs, resolve_device(device)) for epochs in (1, 4))
+        # In the difference, what is prepared or compiled once goes away.
+        pace = max(long - short, 1e-6) / 3 / cell.folds
+        paces.append(Pace(cell.dataset, model, pace, graphs.num_nodes + graphs.num_edges))
+    return paces
+
+
+def _time(cell: Cell, graphs: GraphSet, epochs: int, device: str) -> float:
+    started = time.perf_counter()
+    fit(graphs, cell.task, Protocol(epochs=epochs), lanes(cell, graphs), device=device)
+    return time.perf_counter() - started
+
+
+def size(cell: Cell) -> float:
+    """Return a data set's nodes and edges as published; infinity for one's own.
+
+    Example:
+        >>> from gnn_vpa.training import Task
+        >>> round(size(Cell("MUTAG", Task("gin", "vpa"))))
+        10813
+    """
+    try:
+        known = published_statistics(resolve_name(cell.dataset))
+    except UsageError:
+        known = None
+    return known.graphs * (known.nodes + 2 * known.edges) if known else float("inf")
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it.
+
+    Example:
+        >>> duration(0.4), duration(75), duration(5400), duration(7200)
+        ('1 s', '1 min 15 s', '1 h 30 min', '2 h')
+    """
+    whole = max(1, round(seconds))
+    if whole >= 600:
+        whole = round(whole / 60) * 60  # seconds do not matter any more
+    hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
+    parts = [f"{hours} h" if hours else "", f"{minutes} min" if minutes else ""]
+    return " ".join(filter(None, [*parts, f"{rest} s" if rest else ""]))

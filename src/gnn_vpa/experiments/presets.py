@@ -1,0 +1,37 @@
+"""The paper's experiments by name."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ..errors import UsageError
+from ..paper import archive_names, paper_name
+from .cell import Cell
+from .grid import METHODS, expand
+
+PRESETS: Final = {
+    "table1": "the paper's Table 1: 12 methods on 9 data sets",
+    "table-a1": "the table of its appendix: 12 methods on 5 social data sets, degrees as features",
+    "curves": "its figure of learning curves: GIN with 4 aggregations on 9 data sets",
+}
+"""What can be reproduced."""
+
+_SOCIAL = ("IMDB-B", "IMDB-M", "RDT-B", "RDT-M5K", "COLLAB")
+
+
+def preset(name: str, variant: str = "released", seeds: Sequence[int] = (0,)) -> list[Cell]:
+    """Return the cells of one of the paper's experiments, under its own protocol.
+
+    Example:
+        >>> [len(preset(name)) for name in PRESETS]
+        [108, 60, 36]
+    """
+    nine = [paper for archive in archive_names() if (paper := paper_name(archive))]
+    match name:
+        case "table1":
+            return expand(nine, list(METHODS), variant=variant, seeds=seeds).cells
+        case "table-a1":
+            methods = list(METHODS)
+            return expand(_SOCIAL, methods, variant=variant, features="degree", seeds=seeds).cells
+        case "curves":
+            return expand(nine, ["gin"], variant=variant, seeds=seeds).cells
+    raise UsageError(f"nothing in the paper is called {name!r}: use {', '.join(PRESETS)}")

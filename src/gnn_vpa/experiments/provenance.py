@@ -1,0 +1,70 @@
+"""What a result was made with."""
+
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import gnn_vpa
+
+_LIBRARIES = ("torch", "torch_geometric", "triton", "numpy", "scikit-learn", "grakel")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that numbers may depend on.
+
+    Example:
+        >>> list(versions())[:3]
+        ['gnn-vpa', 'python', 'torch']
+    """
+    found = {"gnn-vpa": gnn_vpa.__version__, "python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def commit() -> str | None:
+    """Return the commit of the package's sources, with a + where they were changed since.
+
+    None where they are not under version control.
+
+    Example:
+        >>> commit() is None or len(commit().rstrip("+")) == 40
+        True
+    """
+    sources = Path(gnn_vpa.__file__).parent
+    try:
+        # An environment may lie within somebody else's repository: ask for our own file.
+        _git(sources, "ls-files", "--error-unmatch", "__init__.py")
+        changed = _git(sources, "status", "--porcelain", "--", ".")
+        return _git(sources, "rev-parse", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def device_name(device: str) -> str:
+    """Return a device in words.
+
+    Example:
+        >>> device_name("cpu").startswith("cpu")
+        True
+    """
+    import torch
+
+    if device == "cpu":
+        return f"cpu ({platform.machine()}, {torch.get_num_threads()} threads)"
+    return f"{device} ({torch.cuda.get_device_name(device)})"
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=10,
+    )
+    return done.stdout.strip()

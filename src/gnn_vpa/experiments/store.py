@@ -1,0 +1,179 @@
+"""Results that survive: one SQLite file a run."""
+
+import json
+import platform
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..errors import GnnVpaError, UsageError
+from ..graphs import GraphSet
+from ..training import Outcome
+from . import _sqlite
+from .cell import Cell
+from .provenance import commit, versions
+
+FILE = "results.sqlite"
+"""The results' name in the folder of a run."""
+
+
+class Store:
+    """The results of a run, `results.sqlite` in its folder.
+
+    A cell is recorded whole or not at all. Several processes may write to one file.
+
+    Args:
+        folder: The run's folder, made where it is not there.
+
+    Raises:
+        UsageError: The folder is a file.
+        GnnVpaError: The file is none of ours, of another format, or cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, Store(folder) as store:
+        ...     store.finished()
+        set()
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        folder = Path(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise UsageError(f"{error.filename} is a file: name a folder for the results") from None
+        self.path = folder / FILE
+        self._connection = _sqlite.connect(self.path, create=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._connection.close()
+
+    def finished(self) -> set[str]:
+        """Return the keys of the cells that are recorded."""
+        with _sqlite.explained(self.path):
+            return {key for (key,) in self._connection.execute("SELECT key FROM cells")}
+
+    def begin(self, device: str, configuration: Mapping[str, object]) -> int:
+        """Record that a session of work starts, and with what; return its number."""
+        values = {
+            "started": _now(),
+            "host": platform.node(),
+            "device": device,
+            "commit": commit(),
+            "versions": json.dumps(versions()),
+            "configuration": json.dumps(configuration),
+        }
+        with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
+            return self._insert("sessions", values)
+
+    def end(self, session: int) -> None:
+        """Record that a session of work came to its end."""
+        with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
+            self._connection.execute(
+                "UPDATE sessions SET finished = ? WHERE id = ?", (_now(), session)
+            )
+
+    def register(self, name: str, graphs: GraphSet) -> None:
+        """Record what a data set's content is; refuse another content under the same name."""
+        checksum = graphs.checksum()
+        values = (name, checksum, graphs.num_nodes, graphs.num_edges)
+        with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
+            self._connection.execute("INSERT OR IGNORE INTO datasets VALUES (?, ?, ?, ?)", values)
+            (known,) = self._connection.execute(
+                "SELECT checksum FROM datasets WHERE name = ?", (name,)
+            ).fetchone()
+        if known != checksum:
+            raise GnnVpaError(
+                f"{name} is not the data that {self.path} has results of (SHA-256 "
+                f"{checksum[:12]}…, there {known[:12]}…): choose another folder with --out"
+            )
+
+    def record(
+        self, cell: Cell, outcomes: Sequence[Outcome], *, session: int, seconds: float, device: str
+    ) -> None:
+        """Record all folds of a cell in one transaction.
+
+        Args:
+            cell: What was run; its data set is registered.
+            outcomes: One for each fold.
+            session: From `begin`.
+            seconds: What the whole cell took. Its folds are trained side by side, so that each
+                gets an equal share.
+            device: What it ran on.
+        """
+        task, protocol = cell.task, cell.protocol
+        described = {
+            "key": cell.key,
+            "dataset": cell.dataset,
+            "model": task.model,
+            "aggregation": task.aggr,
+            "variant": task.variant,
+            "features": task.features,
+            "options": json.dumps(dict(task.options)),
+            "num_folds": cell.folds,
+            "seed": cell.seed,
+            "epochs": protocol and protocol.epochs,
+            "batch_size": protocol and protocol.batch_size,
+            "learning_rate": protocol and protocol.learning_rate,
+            "session": session,
+        }
+        with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
+            number = self._insert("cells", described)
+            for outcome in outcomes:
+                row = _fold(outcome)
+                share = {"seconds": seconds / len(outcomes), "device": device}
+                self._insert("folds", {"cell": number, **row, **share})
+
+    def _insert(self, table: str, values: Mapping[str, object]) -> int:
+        columns = ", ".join(f'"{name}"' for name in values)
+        marks = ", ".join("?" * len(values))
+        cursor = self._connection.execute(
+            f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(values.values())
+        )
+        return int(cursor.lastrowid or 0)
+
+
+def query(folder: str | Path, sql: str) -> list[dict[str, Any]]:
+    """Read from a run's results, also while it goes on and where nothing may be written.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Store(folder).__exit__(None, None, None)
+        ...     query(folder, "SELECT count(*) AS cells FROM cells")
+        [{'cells': 0}]
+    """
+    path = Path(folder) / FILE
+    with closing(_sqlite.connect(path, create=False)) as connection, _sqlite.explained(path):
+        connection.row_factory = sqlite3.Row
+        return [dict(row) for row in connection.execute(sql)]
+
+
+def _fold(outcome: Outcome) -> dict[str, object]:
+    curves = ("curve_train_loss", "curve_val_acc", "curve_test_acc")
+    return {
+        "fold": outcome.fold,
+        "best_epoch": outcome.best_epoch,
+        "train_loss": float(outcome.train_loss),
+        "val_acc": float(outcome.val_acc),
+        "test_acc": float(outcome.test_acc),
+        "status": "done" if outcome.diverged_epoch is None else "diverged",
+        "diverged_epoch": outcome.diverged_epoch,
+        **{name: getattr(outcome, name).astype("<f4").tobytes() for name in curves},
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
