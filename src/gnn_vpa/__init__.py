@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .pyg import convert as convert
     from .pyg import global_vpa_pool as global_vpa_pool
     from .pyg import register as register
+    from .results import Results as Results
+    from .results import run as run
 
 __version__ = "0.1.0"
 
@@ -42,12 +44,14 @@ _ROOMS = {
         "global_vpa_pool",
         "register",
     ),
+    "results": ("Results", "run"),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
     "GnnVpaError",
     "Graph",
+    "Results",
     "UsageError",
     "VPAggregation",
     "VPGATConv",
@@ -62,6 +66,7 @@ __all__ = [
     "convert",
     "global_vpa_pool",
     "register",
+    "run",
 ]
 
 

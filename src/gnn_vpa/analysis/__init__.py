@@ -17,6 +17,7 @@ from .findings import findings as findings
 from .ranks import RankTest as RankTest
 from .ranks import holm as holm
 from .ranks import paired_wilcoxon as paired_wilcoxon
+from .record import write_record as write_record
 from .report import render_report as render_report
 from .report import write_report as write_report
 from .resampled import Estimate as Estimate
@@ -61,5 +62,6 @@ __all__ = [
     "to_csv",
     "to_latex",
     "to_markdown",
+    "write_record",
     "write_report",
 ]

@@ -17,6 +17,7 @@ from .frames import read_provenance as read_provenance
 from .grid import METHODS as METHODS
 from .grid import Grid as Grid
 from .grid import dataset_name as dataset_name
+from .grid import default_folder as default_folder
 from .grid import expand as expand
 from .grid import select as select
 from .presets import PRESETS as PRESETS
@@ -39,6 +40,7 @@ __all__ = [
     "calibrate",
     "claim",
     "dataset_name",
+    "default_folder",
     "duration",
     "estimate",
     "expand",

@@ -1,9 +1,11 @@
 """From what somebody asks for to the cells that are to be run."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import product
+from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import UsageError
@@ -42,7 +44,7 @@ def expand(
     folds: int = 10,
     seeds: Sequence[int] = (0,),
     baselines: Sequence[str] = (),
-    data_dir: str | None = None,
+    data_dir: str | Path | None = None,
 ) -> Grid:
     """Combine data sets, models, aggregations and seeds.
 
@@ -129,7 +131,7 @@ def select(cells: Iterable[Cell], only: Sequence[str]) -> list[Cell]:
     return chosen
 
 
-def dataset_name(source: str, data_dir: str | None = None) -> str:
+def dataset_name(source: str, data_dir: str | Path | None = None) -> str:
     """Return what a data set is called in the results.
 
     Example:
@@ -143,6 +145,18 @@ def dataset_name(source: str, data_dir: str | None = None) -> str:
     except UsageError:  # one's own, which has its name within
         archive = load(source, data_dir).name
     return paper_name(archive) or archive
+
+
+def default_folder(cells: Iterable[Cell]) -> Path:
+    """Return where results go that nobody named a folder for: by data sets, under `runs/`.
+
+    Example:
+        >>> default_folder(expand(["PTC", "MUTAG"]).cells).as_posix()
+        'runs/mutag-ptc'
+    """
+    names = sorted({re.sub(r"\W+", "-", cell.dataset.casefold()) for cell in cells})
+    shown = names if len(names) <= 3 else [names[0], f"and-{len(names) - 1}-more"]
+    return Path("runs", "-".join(shown))
 
 
 def _names(cell: Cell) -> tuple[set[str], set[str], set[str]]:

@@ -1,0 +1,207 @@
+"""An experiment from Python: run it, and look at what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .experiments import Progress
+    from .graphs import FeatureKind
+
+FORMATS = ("html", "md", "tex", "csv")
+"""What a report can be written as."""
+
+
+class Results:
+    """What a run has left in its folder, as far as it has come.
+
+    Args:
+        run: The run's folder, or the results file in it.
+
+    Raises:
+        GnnVpaError: There are no results, or none that can be read.
+
+    Example:
+        >>> Results("no/such/run")
+        Traceback (most recent call last):
+            ...
+        gnn_vpa.errors.UsageError: there are no results in no/such/run: ...
+    """
+
+    def __init__(self, run: str | Path) -> None:
+        from .experiments import read_provenance
+
+        path = Path(run)
+        self.folder = path.parent if path.is_file() else path
+        self.provenance = read_provenance(self.folder)
+
+    def __repr__(self) -> str:
+        return f"Results({str(self.folder)!r}, trainings={len(self.folds)})"
+
+    @cached_property
+    def folds(self) -> pd.DataFrame:
+        """A row for each finished fold, accuracies as fractions."""
+        from .experiments import read_folds
+
+        return read_folds(self.folder)
+
+    @cached_property
+    def curves(self) -> pd.DataFrame:
+        """A row for each fold and epoch."""
+        from .experiments import read_curves
+
+        return read_curves(self.folder)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """A row for each method and data set: ours in percent, and the paper's where it has it."""
+        from .analysis import compare_with_paper, summarise
+
+        paper = ["paper", "paper_std", "difference", "z", "within"]
+        on = ["dataset", "model", "aggregation"]
+        return self._each_setting(
+            lambda folds: summarise(folds).merge(
+                compare_with_paper(folds)[[*on, *paper]], on=on, how="left"
+            )
+        )
+
+    @cached_property
+    def tests(self) -> pd.DataFrame:
+        """A row for each aggregation that vpa is compared with: effect and p-values."""
+        from .analysis import overall_tests
+
+        return self._each_setting(overall_tests)
+
+    @property
+    def report_path(self) -> Path:
+        """Where the report is."""
+        return self.folder / "report.html"
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the report; the ending says as what: html, md, tex or csv.
+
+        Returns:
+            The file that was written.
+        """
+        from . import analysis
+
+        path = Path(path) if path is not None else self.report_path
+        match path.suffix:
+            case ".html":
+                return analysis.write_report(self.folds, self.curves, self.provenance, path)
+            case ".md":
+                return analysis.write_record(self.folds, self.curves, self.provenance, path)
+            case ".tex":
+                tables = [
+                    f"% {setting}\n" + analysis.to_latex(analysis.accuracy_table(folds))
+                    for setting, folds in analysis.split_by_setting(self.folds)
+                ]
+                text = "\n".join(tables)
+            case ".csv":
+                text = analysis.to_csv(self.folds)
+            case other:
+                raise UsageError(
+                    f"a report cannot be written as {other or path.name!r}: "
+                    f"use a name that ends in .{', .'.join(FORMATS)}"
+                )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def _each_setting(self, function: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+        """Apply what is for one setting to each, and say in front which it is."""
+        import pandas as pd
+
+        from .analysis import split_by_setting
+
+        parts = []
+        for setting, folds in split_by_setting(self.folds):
+            part = function(folds)
+            part.insert(0, "features", setting.features)
+            part.insert(0, "variant", setting.variant)
+            parts.append(part)
+        return pd.concat(parts, ignore_index=True) if parts else function(self.folds)
+
+
+def run(
+    datasets: str | Sequence[str],
+    models: str | Sequence[str] = "gin",
+    aggrs: str | Sequence[str] | None = None,
+    *,
+    epochs: int = 200,
+    folds: int = 10,
+    seeds: int | Sequence[int] = 0,
+    features: FeatureKind = "auto",
+    variant: str = "released",
+    baselines: str | Sequence[str] = (),
+    device: str = "auto",
+    out: str | Path | None = None,
+    data_dir: str | Path | None = None,
+    progress: Progress | None = None,
+    **options: float,
+) -> Results:
+    """Run a grid of trainings, or the rest of one that was interrupted.
+
+    Args:
+        datasets: Names, paths of TU archives or `module:function`, see `gnn_vpa.graphs.load`.
+        models: Of gin, gcn, sgc and gat.
+        aggrs: Of sum, mean, max, vpa and default; None for all that a model has.
+        epochs: Epochs of each training.
+        folds: Number of folds.
+        seeds: A seed for each repetition.
+        features: Node features: auto, ones, degree or labels.
+        variant: The models as `released`, or as `printed` in the paper.
+        baselines: Of majority and wl.
+        device: auto, cpu or cuda.
+        out: Folder for the results; without it, one under `runs/` named after the data sets.
+        data_dir: A folder to look for data in first.
+        progress: Told of each step, see `gnn_vpa.experiments.Progress`.
+        **options: What else `build_model` takes: width, depth, dropout, hidden, K.
+
+    Returns:
+        The frame, the table, the tests and the report of all that the folder holds.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> results = run("MUTAG", "sgc", "vpa", epochs=2, folds=3, out=folder.name)
+        >>> results.table[["dataset", "model", "aggregation", "folds"]].values.tolist()
+        [['MUTAG', 'SGC', 'vpa', 3]]
+        >>> results.report().name
+        'report.html'
+        >>> folder.cleanup()
+    """
+    from .experiments import default_folder, expand, run_grid
+    from .training import Protocol
+
+    asked = _listed(datasets)
+    grid = expand(
+        asked,
+        _listed(models),
+        None if aggrs is None else _listed(aggrs),
+        variant=variant,
+        features=features,
+        options=options,
+        protocol=Protocol(epochs=epochs),
+        folds=folds,
+        seeds=[seeds] if isinstance(seeds, int) else seeds,
+        baselines=_listed(baselines),
+        data_dir=data_dir,
+    )
+    out = default_folder(grid.cells) if out is None else Path(out)
+    if progress is not None:
+        for text in grid.left_out:
+            progress.note(f"Left out: {text}.")
+    run_grid(grid.cells, out, data_dir=data_dir, device=device, progress=progress)
+    return Results(out)
+
+
+def _listed(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
