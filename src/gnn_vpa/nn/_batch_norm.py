@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from ._lanes import by_lane
+from ._normalise import normalise
 
 
 class BatchNorm(nn.BatchNorm1d):
@@ -31,36 +32,35 @@ class BatchNorm(nn.BatchNorm1d):
     def __init__(self, num_features: int) -> None:
         super().__init__(num_features)
 
-    def forward(self, x: Tensor, multiplicity: Tensor | None = None) -> Tensor:
-        """Normalise ``x [rows, F]``, whose rows occur ``multiplicity [rows]`` times (default 1)."""
-        if multiplicity is None and self.weight.dim() == 1:
+    def forward(self, x: Tensor, nodes: Tensor | None = None) -> Tensor:
+        """Normalise ``x [rows, F]``, whose rows occur ``nodes [rows]`` times (by default once)."""
+        if self.weight.dim() == 1 and (nodes is None or not self.training):
             return super().forward(x)
-        scale, shift = self._broadcast(self.weight), self._broadcast(self.bias)  # [L, 1, F]
+        scale, shift = self._broadcast(self.weight), self._broadcast(self.bias)
         rows = by_lane(x, len(scale))
         if self.training:
-            mean, var = self._statistics(rows, multiplicity)
+            count = rows.new_ones(len(x)) if nodes is None else nodes.to(rows)
+            count = count.view(*rows.shape[:2], 1)
+            total = count.sum(1, keepdim=True)
+            share = count / torch.where(total > 0, total, 1)
+            out, mean, var = normalise(rows, share, scale, shift, self.eps)
+            self._follow(mean, var, total)
         else:
             mean, var = self._broadcast(self.running_mean), self._broadcast(self.running_var)
-        return ((rows - mean) * ((var + self.eps).rsqrt() * scale) + shift).flatten(0, 1)
+            slope = scale * (var + self.eps).rsqrt()
+            out = torch.addcmul(shift - mean * slope, rows, slope)
+        return out.flatten(0, 1)
 
-    def _statistics(self, rows: Tensor, multiplicity: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of each lane, ``[L, 1, F]``, and let the running ones follow."""
-        lanes, slots, _ = rows.shape
-        count = rows.new_ones(lanes * slots) if multiplicity is None else multiplicity.to(rows)
-        count = count.view(lanes, 1, slots)
-        total = count.sum(2, keepdim=True)
-        share = count / total.clamp(min=1)
-        mean = share @ rows
-        var = share @ (rows - mean).square()
-        with torch.no_grad():
-            busy = (total > 0).to(total)
-            rate = busy * self.momentum
-            unbiased = var * (total / (total - 1).clamp(min=1))
-            self._broadcast(self.running_mean).lerp_(mean, rate)
-            self._broadcast(self.running_var).lerp_(unbiased, rate)
-            self.num_batches_tracked.add_(busy.view_as(self.num_batches_tracked).long())
-        return mean, var
+    @torch.no_grad()
+    def _follow(self, mean: Tensor, var: Tensor, total: Tensor) -> None:
+        """Let the running statistics follow those of ``total [L, 1, 1]`` nodes."""
+        busy = (total > 0).to(total)
+        rate = busy * self.momentum
+        unbiased = var * (total / (total - 1).clamp(min=1))
+        self._broadcast(self.running_mean).lerp_(mean, rate)
+        self._broadcast(self.running_var).lerp_(unbiased, rate)
+        self.num_batches_tracked.add_(busy.view_as(self.num_batches_tracked).long())
 
     def _broadcast(self, values: Tensor) -> Tensor:
-        """Shape ``[F]`` or ``[L, F]`` so that it meets rows ``[L, S, F]``."""
+        """Shape ``[F]`` or ``[L, F]`` so that it meets rows ``[L, S, F]``: ``[L, 1, F]``."""
         return values.view(-1, 1, self.num_features)
