@@ -7,7 +7,7 @@ from torch_geometric.data import Batch
 
 from gnn_vpa import UsageError, build_model
 from gnn_vpa.graphs import features, read_tu
-from gnn_vpa.nn import GAT, GCN, GIN, SGC, with_self_loops
+from gnn_vpa.nn import GAT, GCN, GIN, SGC, Looped, with_self_loops
 from gnn_vpa.ops import Graph
 
 
@@ -56,13 +56,17 @@ def test_training_on_mutag_is_that_of_pyg(make_reference, kind, tu_dir, assert_s
     assert_same_training(ours, scores, reference, expected)
 
 
+@pytest.mark.parametrize("merged", [False, True])
 @pytest.mark.parametrize("name", ["gin", "gcn", "gat", "sgc"])
-def test_a_whole_model_compiles_without_a_break(name, make_batch):
+def test_a_whole_model_compiles_without_a_break(name, merged, make_batch):
     x, edge_index, batch = make_batch(0)
     model = build_model(name, 5, 3).double()
-    graph = Graph(edge_index, len(x))
-    graph = with_self_loops(graph) if name in ("gat", "sgc") else graph
-    args = (x, graph, Graph.readout(batch, 4), None, torch.rand(model.dropout_shape(4)))
+    edges, nodes = (torch.arange(n) % 3 if merged else None for n in (edge_index.shape[1], len(x)))
+    graph = Graph(edge_index, len(x), edges)
+    if name in ("gat", "sgc"):
+        graph = Looped(graph) if merged else with_self_loops(graph)
+    readout = Graph.readout(batch, 4, nodes)
+    args = (x, graph, readout, nodes, torch.rand(model.dropout_shape(4)))
     expected = model(*args)
     expected.sum().backward()
     gradients = [parameter.grad.clone() for parameter in model.parameters()]

@@ -22,6 +22,21 @@ def test_wrong_features_are_named(kind, x, message, make_batch):
         build_model(kind[0], 5, 2, kind[1])(x, edge_index, batch)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (torch.ones(22), r"nodes: expected shape \[23\], one for each row of x, got \[22\]"),
+        (torch.ones(23, 1), r"nodes: expected shape \[23\].*got \[23, 1\]"),
+        (torch.ones(23, device="meta"), "nodes: is on meta, the graph on cpu"),
+        ([1] * 23, "nodes: expected a tensor, got list"),
+    ],
+)
+def test_wrong_numbers_of_nodes_are_named(kind, nodes, message, make_batch):
+    x, edge_index, batch = make_batch(0)
+    with pytest.raises(UsageError, match=message):
+        build_model(kind[0], 5, 2, kind[1]).double()(x, edge_index, batch, nodes)
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
 def test_codes_are_one_hot_features(kind, dtype, make_batch):
     x, edge_index, batch = make_batch(0)

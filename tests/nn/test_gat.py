@@ -15,5 +15,5 @@ def test_uniform_attention_over_nine_neighbours(aggr, expected):
         conv.att_dst.zero_()
         conv.lin.weight.fill_(1)
     everyone = torch.cartesian_prod(torch.arange(9), torch.arange(9)).t()
-    out = conv(torch.ones(9, 1), Graph(everyone, 9), None, "sum" if aggr == "default" else "vpa")
+    out = conv(torch.ones(9, 1), Graph(everyone, 9), "sum" if aggr == "default" else "vpa")
     torch.testing.assert_close(out, torch.full((9, 1), expected))

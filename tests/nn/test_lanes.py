@@ -10,7 +10,7 @@ from torch.func import functional_call, stack_module_state
 from torch.nn import functional as F
 
 from gnn_vpa import UsageError, build_model
-from gnn_vpa.nn import Multiplicity, Scaled
+from gnn_vpa.nn import Scaled
 from gnn_vpa.nn._lanes import add_bias, by_lane
 from gnn_vpa.ops import Graph
 
@@ -29,22 +29,24 @@ class Lanes(NamedTuple):
     x: Tensor
     graph: Graph
     readout: Graph
-    multiplicity: Multiplicity
+    nodes: Tensor
 
 
 def _side_by_side(batches, padding_value=3):
-    rows, edges, owners, counts = [], [], [], []
+    rows, edges, members, counts = [], [], [], []
     for lane, (x, edge_index, batch) in enumerate(batches):
         padding = SLOTS - len(x)
         rows += [x, x.new_full((padding, *x.shape[1:]), padding_value)]
         edges.append(edge_index + lane * SLOTS)
-        owners += [batch + lane * GRAPHS, batch.new_full((padding,), lane * GRAPHS)]
+        slots = torch.arange(len(x)) + lane * SLOTS
+        members.append(torch.stack([slots, batch + lane * GRAPHS]))
         counts += [torch.ones(len(x)), torch.zeros(padding)]
+    size, graphs = SLOTS * len(batches), GRAPHS * len(batches)
     return Lanes(
         torch.cat(rows),
-        Graph(torch.cat(edges, dim=1), SLOTS * len(batches)),
-        Graph.readout(torch.cat(owners), GRAPHS * len(batches)),
-        Multiplicity(torch.cat(counts)),
+        Graph(torch.cat(edges, dim=1), size),
+        Graph(torch.cat(members, dim=1), (size, graphs)),
+        torch.cat(counts),
     )
 
 
@@ -143,12 +145,12 @@ def test_an_idle_lane_keeps_its_statistics_and_harms_no_other(kind, make_batch):
     name, aggr = kind
     batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
     lanes = _side_by_side(batches)
-    nodes = lanes.multiplicity.nodes.clone()
+    nodes = lanes.nodes.clone()
     nodes[SLOTS : 2 * SLOTS] = 0
     models = _models(name, [aggr] * 3)
     weights, buffers = stack_module_state(models)
     before = deepcopy(buffers)
-    arguments = (*lanes[:3], Multiplicity(nodes), torch.cat(_uniforms(models[0]), dim=-2))
+    arguments = (*lanes[:3], nodes, torch.cat(_uniforms(models[0]), dim=-2))
     functional_call(models[0], (weights, buffers), arguments).square().sum().backward()
     for weight in weights.values():
         assert weight.grad.isfinite().all()
@@ -161,15 +163,19 @@ def test_lanes_compile_without_a_break(make_batch):
     batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
     models = _models("gin", ["vpa"] * 3)
     weights, buffers = stack_module_state(models)
-    compiled_buffers = deepcopy(buffers)
     lanes, uniform = _side_by_side(batches), torch.cat(_uniforms(models[0]), dim=-2)
 
     def step(weights, buffers):
         return functional_call(models[0], (weights, buffers), (*lanes, uniform))
 
     compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(weights, compiled_buffers), step(weights, buffers))
-    torch.testing.assert_close(compiled_buffers, buffers)
+    runs = []
+    for function in (step, compiled):
+        own = deepcopy(buffers)
+        scores = function(weights, own)
+        gradients = torch.autograd.grad(scores.square().sum(), list(weights.values()))
+        runs.append((scores, gradients, own))
+    torch.testing.assert_close(*runs)
 
 
 def test_bias_by_lane():

@@ -7,7 +7,7 @@ import torch
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from gnn_vpa import UsageError, build_model
-from gnn_vpa.nn import Looped, Multiplicity, Scaled
+from gnn_vpa.nn import Looped, Scaled
 from gnn_vpa.nn._message import aggregate
 from gnn_vpa.ops import Graph
 
@@ -26,14 +26,15 @@ def _colours(codes, edge_index, batch):
 
 
 def _merged(codes, edge_index, batch):
-    """Merge the nodes of one colour: codes, edges, batch and multiplicities of what remains."""
+    """Merge the nodes of one colour: what remains as codes, graph, readout and nodes."""
     _, group, size = _colours(codes, edge_index, batch).unique(
         return_inverse=True, return_counts=True
     )
     first = torch.tensor([int((group == k).nonzero()[0]) for k in range(len(size))])
     kept = torch.isin(edge_index[1], first)  # the edges into each representative, counted
     edges, count = group[edge_index[:, kept]].unique(dim=1, return_counts=True)
-    return codes[first], edges, batch[first], Multiplicity(size, count)
+    graph = Graph(edges, len(first), count)
+    return codes[first], graph, Graph.readout(batch[first], multiplicity=size), size
 
 
 def _symmetric_graphs():
@@ -72,11 +73,10 @@ def test_a_graph_merged_by_colours_trains_as_the_whole_one(kind, assert_same_tra
     edges = edge_index
     if looped:
         edges, _ = add_self_loops(remove_self_loops(edge_index)[0], num_nodes=len(codes))
-    few, merged, owner, times = _merged(codes, edges, batch)
+    few, graph, readout, nodes = _merged(codes, edges, batch)
     assert 2 * len(few) < len(codes)
     table = torch.randn(3, 3, dtype=torch.float64)
-    graph = Graph(merged, len(few))
-    small = (table[few], Looped(graph) if looped else graph, owner, times)
+    small = (table[few], Looped(graph) if looped else graph, readout, nodes)
     _alike(kind, (table[codes], edge_index, batch), small, assert_same_training)
 
 
@@ -87,26 +87,34 @@ def test_a_graph_merged_by_hand_trains_as_the_whole_one(kind, assert_same_traini
     merged, edges = torch.tensor([[1, 0], [0, 1]]), [3, 1]
     if kind[0] in ("gat", "sgc"):
         merged, edges = torch.tensor([[1, 0, 0, 1], [0, 1, 0, 1]]), [3, 1, 1, 1]
-    merged = Graph(torch.cat([merged + 2 * k for k in range(5)], dim=1), 10)
-    merged = Looped(merged) if len(edges) == 4 else merged
-    times = Multiplicity(torch.tensor([1, 3] * 5), torch.tensor(edges * 5))
+    merged = torch.cat([merged + 2 * k for k in range(5)], dim=1)
+    graph = Graph(merged, 10, torch.tensor(edges * 5))
+    graph = Looped(graph) if len(edges) == 4 else graph
+    nodes = torch.tensor([1, 3] * 5)
     hubs, leaves = torch.randn(2, 5, 3, dtype=torch.float64)
     x = torch.stack([hubs, leaves, leaves, leaves], dim=1).flatten(0, 1)
     few = torch.stack([hubs, leaves], dim=1).flatten(0, 1)
     graphs = torch.arange(5)
     whole = (x, whole, graphs.repeat_interleave(4))
-    _alike(kind, whole, (few, merged, graphs.repeat_interleave(2), times), assert_same_training)
+    readout = Graph.readout(graphs.repeat_interleave(2), multiplicity=nodes)
+    _alike(kind, whole, (few, graph, readout, nodes), assert_same_training)
 
 
 @pytest.mark.parametrize("aggr", ["sum", "mean", "vpa"])
-def test_a_scaled_graph_stands_for_an_aggregation(aggr, make_batch, dtype):
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_scaled_graph_stands_for_an_aggregation(aggr, merged, make_batch, dtype):
     x, edge_index, _ = make_batch(0)
-    graph = Graph(edge_index, len(x))
+    times = torch.arange(edge_index.shape[1]) % 4 if merged else None
+    graph = Graph(edge_index, len(x), times)
     power = {"sum": 0, "mean": -1, "vpa": -0.5}[aggr]
-    scaled = Scaled(graph, graph.degree.clamp(min=1).double() ** power)
-    out = aggregate(x.to(dtype), scaled, "sum")
+    scaled = Scaled(graph, graph.count.clamp(min=1).double() ** power)
+    x = x.to(dtype).requires_grad_()
+    out, expected = aggregate(x, scaled, "sum"), aggregate(x, graph, aggr)
     assert out.dtype == dtype
-    torch.testing.assert_close(out, aggregate(x.to(dtype), graph, aggr))
+    torch.testing.assert_close(out, expected)
+    direction = torch.randn_like(out)
+    gradients = [torch.autograd.grad(y, x, direction)[0] for y in (out, expected)]
+    torch.testing.assert_close(*gradients)
 
 
 def test_a_scale_cannot_replace_the_maximum(make_batch):
@@ -116,20 +124,18 @@ def test_a_scale_cannot_replace_the_maximum(make_batch):
         build_model("gin", 5, 2, "max").double()(x, graph, batch)
 
 
+def test_a_scaled_graph_is_checked(make_batch):
+    x, edge_index, _ = make_batch(0)
+    graph = Graph(edge_index, len(x))
+    with pytest.raises(UsageError, match="x: expected 23 rows"):
+        aggregate(x[1:], Scaled(graph, torch.ones(23)), "sum")
+    with pytest.raises(UsageError, match=r"scale: expected shape \[23\].*got \[22\]"):
+        aggregate(x, Scaled(graph, torch.ones(22)), "sum")
+    with pytest.raises(UsageError, match="a Scaled graph takes no edge weights"):
+        aggregate(x, Scaled(Graph(torch.eye(23).to_sparse_coo()), torch.ones(23)), "sum")
+
+
 def test_a_readout_of_another_number_of_nodes_is_refused(kind, make_batch):
     x, edge_index, batch = make_batch(0)
     with pytest.raises(UsageError, match="expected 22 rows"):
         build_model(kind[0], 5, 2, kind[1]).double()(x, edge_index, batch[:-1])
-
-
-@pytest.mark.parametrize(
-    ("times", "message"),
-    [
-        (Multiplicity(torch.ones(22)), r"multiplicity.nodes: expected shape \[23\].*got \[22\]"),
-        (torch.ones(23), "multiplicity: expected a Multiplicity, got Tensor"),
-    ],
-)
-def test_wrong_multiplicities_are_named(kind, times, message, make_batch):
-    x, edge_index, batch = make_batch(0)
-    with pytest.raises(UsageError, match=message):
-        build_model(kind[0], 5, 2, kind[1]).double()(x, edge_index, batch, times)

@@ -5,7 +5,7 @@ import torch
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from gnn_vpa import UsageError, build_model
-from gnn_vpa.nn import Looped, Multiplicity, with_self_loops
+from gnn_vpa.nn import Looped, with_self_loops
 from gnn_vpa.nn._self_loops import _known
 from gnn_vpa.ops import Graph, aggregate
 
@@ -58,9 +58,9 @@ def test_a_node_without_edges_is_its_own_neighbour(name):
 @pytest.mark.parametrize("name", ["gat", "sgc"])
 def test_merged_edges_need_their_self_loops(name, make_batch):
     x, edge_index, batch = make_batch(0)
-    times = Multiplicity(torch.ones(len(x)), torch.ones(edge_index.shape[1]))
+    merged = Graph(edge_index, len(x), torch.ones(edge_index.shape[1]))
     with pytest.raises(UsageError, match="must hold the self-loops already"):
-        build_model(name, 5, 2).double()(x, edge_index, batch, times)
+        build_model(name, 5, 2).double()(x, merged, batch)
 
 
 def test_weighted_and_bipartite_graphs_are_refused():

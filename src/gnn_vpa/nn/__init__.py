@@ -1,6 +1,5 @@
 """The paper's models: one definition each, for one model or for many trained side by side."""
 
-from ._message import Multiplicity as Multiplicity
 from ._message import Scaled as Scaled
 from ._model import Model as Model
 from ._self_loops import Looped as Looped
@@ -18,7 +17,6 @@ __all__ = [
     "SGC",
     "Looped",
     "Model",
-    "Multiplicity",
     "Scaled",
     "build_model",
     "with_self_loops",

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
+from ..ops._formats import check_device
 
 
 def checked_choice(name: str, value: str, choices: Sequence[str]) -> Any:
@@ -48,6 +49,19 @@ def check_input(x: Tensor, in_channels: int) -> None:
                 f"x: code {low if low < 0 else high} is out of range: expected 0 to "
                 f"{in_channels - 1}. The model was built with in_channels={in_channels}."
             )
+
+
+def check_nodes(nodes: Tensor | None, x: Tensor) -> None:
+    """Raise unless ``nodes``, where given, says of every row of ``x`` how often it occurs."""
+    if nodes is None:
+        return
+    if not isinstance(nodes, Tensor):
+        raise UsageError(f"nodes: expected a tensor, got {type(nodes).__name__}.")
+    if nodes.shape != x.shape[:1]:
+        raise UsageError(
+            f"nodes: expected shape [{x.shape[0]}], one for each row of x, got {list(nodes.shape)}."
+        )
+    check_device("nodes", nodes, x.device)
 
 
 def one_hot(codes: Tensor, in_channels: int, dtype: torch.dtype) -> Tensor:

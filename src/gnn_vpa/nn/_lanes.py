@@ -15,7 +15,7 @@ def by_lane(x: Tensor, lanes: int) -> Tensor:
     if x.shape[0] % lanes != 0:
         raise UsageError(
             f"x: {x.shape[0]} rows do not divide into {lanes} lanes. Give every lane as many "
-            "slots, and the slots that hold no node a multiplicity of 0."
+            "slots, and those that hold no node neither edges nor a graph, and 0 in nodes."
         )
     return x.view(lanes, x.shape[0] // lanes, *x.shape[1:])
 

@@ -1,40 +1,59 @@
 """What the paper's four models share: how they are called."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from torch import Tensor, nn
 
-from ._checks import check_counts, check_input, one_hot
+from ..ops import Graph
+from ..ops._aggregate import Aggregation
+from ._checks import check_counts, check_input, check_nodes, one_hot
 from ._heads import LevelsHead, MLPHead
-from ._linear import Mix
-from ._message import Multiplicity, check_multiplicity
+from ._message import GraphLike, aggregate
 
 
 class Model(nn.Module):
     """A classifier of graphs: layers, then a head.
 
-    Every model is called as ``model(x, graph, readout, multiplicity=None, uniform=None)``:
+    Every model is called as ``model(x, graph, readout, nodes=None, uniform=None)``:
 
-    ================  ==============================================================================
-    ``x``             features ``[nodes, in_channels]``, or the codes ``[nodes]`` of one-hot ones
-    ``graph``         a ``Graph``, or anything that one is made from, such as an ``edge_index``
-    ``readout``       ``Graph.readout(batch)``, or PyG's vector ``batch [nodes]`` itself
-    ``multiplicity``  how often merged nodes and edges occur, a ``Multiplicity``
-    ``uniform``       random numbers in [0, 1) for dropout, of shape ``dropout_shape(graphs)``
-    returns           scores ``[graphs, num_classes]``
-    ================  ==============================================================================
+    ===========  ===================================================================================
+    ``x``        features ``[rows, in_channels]``, or the codes ``[rows]`` of one-hot ones
+    ``graph``    a ``Graph``, or anything that one is made from, such as an ``edge_index``
+    ``readout``  ``Graph.readout(batch)``, or PyG's vector ``batch [rows]`` itself
+    ``nodes``    how often the node of each row occurs, ``[rows]``: by default once
+    ``uniform``  random numbers in [0, 1) for dropout, of shape ``dropout_shape(graphs)``
+    returns      scores ``[graphs, num_classes]``
+    ===========  ===================================================================================
+
+    **Merged graphs.** Nodes that no message-passing network of this depth can tell apart may be
+    merged: one row stands for all. ``graph`` and ``readout`` carry multiplicities then: an edge
+    counts as often as its target has neighbours that were merged into its source, so degrees are
+    the true ones, and a row counts in the readout as often as its node occurs. BatchNorm alone
+    uses ``nodes``.
 
     **Many models at once.** Under ``torch.func.functional_call`` with the weights that
     ``torch.func.stack_module_state`` makes of L models, rows are those of the L models one after
-    the other, equally many for each: ``x`` is ``[L * nodes, in_channels]``, the scores are
+    the other, equally many for each: ``x`` is ``[L * rows, in_channels]``, the scores are
     ``[L * graphs, num_classes]``, and ``uniform`` has its lanes along the axis of the graphs. A
-    model with fewer nodes fills its slots with nodes of multiplicity 0.
+    row that a model does not need has no edges, no graph in the readout, and 0 in ``nodes``.
 
     Example:
-        A fold's dropout can be its own, whatever else draws random numbers:
+        A star of three leaves, and the same merged: the hub 0, one leaf 1 for all three.
 
         >>> import torch
         >>> from gnn_vpa import build_model
+        >>> model = build_model("gin", in_channels=1, num_classes=2).eval()
+        >>> star = torch.tensor([[1, 2, 3, 0, 0, 0], [0, 0, 0, 1, 2, 3]])
+        >>> whole = model(torch.ones(4, 1), star, torch.zeros(4, dtype=torch.int64))
+        >>> merged = Graph(torch.tensor([[1, 0], [0, 1]]), 2, multiplicity=torch.tensor([3, 1]))
+        >>> nodes = torch.tensor([1, 3])
+        >>> readout = Graph.readout(torch.tensor([0, 0]), multiplicity=nodes)
+        >>> torch.allclose(model(torch.ones(2, 1), merged, readout, nodes), whole, atol=1e-5)
+        True
+
+        A fold's dropout can be its own, whatever else draws random numbers:
+
         >>> model = build_model("gcn", in_channels=1, num_classes=2)
         >>> own = torch.Generator().manual_seed(7)
         >>> uniform = torch.rand(model.dropout_shape(num_graphs=1), generator=own)
@@ -61,14 +80,23 @@ class Model(nn.Module):
         return self.head.dropout_shape(num_graphs)
 
     def _checked(
-        self, x: Tensor, multiplicity: Multiplicity | None, *, written_out: bool = False
+        self, x: Tensor, nodes: Tensor | None = None, *, written_out: bool = False
     ) -> Tensor:
         check_input(x, self.in_channels)
-        check_multiplicity(multiplicity, x.shape[0])
+        check_nodes(nodes, x)
         if written_out and not x.is_floating_point():
             return one_hot(x, self.in_channels, next(self.parameters()).dtype)
         return x
 
-    def _scores(self, levels: Sequence[Tensor], pool: Mix, uniform: Tensor | None) -> Tensor:
+    def _scores(
+        self,
+        levels: Sequence[Tensor],
+        readout: GraphLike,
+        aggr: Aggregation,
+        uniform: Tensor | None,
+    ) -> Tensor:
+        if isinstance(readout, Tensor) and readout.dim() == 1:
+            readout = Graph.readout(readout)
+        pool = partial(aggregate, graph=readout, aggr=aggr)
         scores: Tensor = self.head(levels, pool, uniform)
         return scores

@@ -10,7 +10,6 @@ from ..errors import UsageError
 from ..ops import Graph
 from ..ops._cache import as_graph
 from ..ops._csr import rows
-from ._message import Multiplicity
 
 
 class Looped(NamedTuple):
@@ -23,8 +22,10 @@ class Looped(NamedTuple):
     Example:
         Two joined nodes with their self-loops, merged into one with two neighbours of its kind.
 
-        >>> merged = Looped(Graph(torch.tensor([[0], [0]]), num_nodes=1))
-        >>> times = Multiplicity(nodes=torch.tensor([2]), edges=torch.tensor([2]))
+        >>> loop = torch.tensor([[0], [0]])
+        >>> merged = Looped(Graph(loop, num_nodes=1, multiplicity=torch.tensor([2])))
+        >>> merged.graph.count
+        tensor([2.])
     """
 
     graph: Graph
@@ -58,6 +59,11 @@ def with_self_loops(graph: Graph | Tensor | Looped, num_nodes: int | None = None
 def _looped(graph: Graph) -> Looped:
     if graph.weight is not None:
         raise UsageError("graph: GAT and SGC take no edge weights. Pass an edge_index.")
+    if graph.multiplicity is not None:
+        raise UsageError(
+            "graph: edges with multiplicities must hold the self-loops already. Add them with "
+            "with_self_loops before merging, and pass Looped(graph)."
+        )
     if graph.num_sources != graph.num_targets:
         raise UsageError(
             f"graph: self-loops need as many sources as targets, got {graph.num_sources} and "
@@ -68,16 +74,3 @@ def _looped(graph: Graph) -> Looped:
     loops = torch.arange(graph.num_targets, dtype=source.dtype, device=graph.device)
     ends = [torch.cat([end[kept], loops]) for end in (source, target)]
     return Looped(Graph(torch.stack(ends), graph.num_targets))
-
-
-def looped_edges(
-    graph: Graph | Tensor | Looped, num_nodes: int, multiplicity: Multiplicity | None
-) -> tuple[Graph, Tensor | None]:
-    """Return the graph with self-loops and the multiplicities of its edges."""
-    edges = None if multiplicity is None else multiplicity.edges
-    if edges is not None and not isinstance(graph, Looped):
-        raise UsageError(
-            "graph: edges with multiplicities must hold the self-loops already. Add them with "
-            "with_self_loops before merging, and pass Looped(graph)."
-        )
-    return with_self_loops(graph, num_nodes).graph, edges

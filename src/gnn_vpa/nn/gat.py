@@ -13,9 +13,9 @@ from ._checks import checked_choice
 from ._heads import MLPHead
 from ._lanes import add_bias, by_lane
 from ._linear import Linear
-from ._message import GraphLike, Multiplicity, pooling
+from ._message import GraphLike
 from ._model import Model
-from ._self_loops import Looped, looped_edges
+from ._self_loops import Looped, with_self_loops
 
 Attention = Literal["default", "vpa"]
 
@@ -33,13 +33,11 @@ class _GATConv(nn.Module):
             bound = math.sqrt(6 / (weight.shape[-2] + weight.shape[-1]))  # Glorot's, as in PyG
             nn.init.uniform_(weight, -bound, bound)
 
-    def forward(
-        self, x: Tensor, graph: Graph, edges: Tensor | None, aggr: Literal["sum", "vpa"]
-    ) -> Tensor:
+    def forward(self, x: Tensor, graph: Graph, aggr: Literal["sum", "vpa"]) -> Tensor:
         x = self.lin(x)
         sent, received = (self._dot(x, att) for att in (self.att_src, self.att_dst))
         logits = F.leaky_relu(from_sources(sent, graph) + from_targets(received, graph), 0.2)
-        return add_bias(attend(x, graph, logits.squeeze(1), aggr, edges), self.bias)
+        return add_bias(attend(x, graph, logits.squeeze(1), aggr), self.bias)
 
     @staticmethod
     def _dot(x: Tensor, att: Tensor) -> Tensor:
@@ -93,13 +91,13 @@ class GAT(Model):
         x: Tensor,
         graph: Graph | Tensor | Looped,
         readout: GraphLike,
-        multiplicity: Multiplicity | None = None,
+        nodes: Tensor | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; ``graph`` gets self-loops if not ``Looped``."""
-        x = self._checked(x, multiplicity)
-        graph, edges = looped_edges(graph, x.shape[0], multiplicity)
+        x = self._checked(x, nodes)
+        graph = with_self_loops(graph, x.shape[0]).graph
         aggr: Literal["sum", "vpa"] = "vpa" if self.aggr == "vpa" else "sum"
         for conv in self.convs:
-            x = conv(x, graph, edges, aggr).relu()
-        return self._scores([x], pooling(readout, aggr, multiplicity), uniform)
+            x = conv(x, graph, aggr).relu()
+        return self._scores([x], readout, aggr, uniform)

@@ -1,5 +1,6 @@
 """The graph convolutional network of the paper: PyG's GraphConv (Morris et al., 2019)."""
 
+from functools import partial
 from typing import get_args
 
 from torch import Tensor, nn
@@ -8,7 +9,7 @@ from ..ops._aggregate import Aggregation
 from ._checks import checked_choice
 from ._heads import MLPHead
 from ._linear import Linear, Mix
-from ._message import GraphLike, Multiplicity, neighbours, pooling
+from ._message import GraphLike, aggregate
 from ._model import Model
 
 
@@ -71,13 +72,13 @@ class GCN(Model):
         x: Tensor,
         graph: GraphLike,
         readout: GraphLike,
-        multiplicity: Multiplicity | None = None,
+        nodes: Tensor | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
-        x = self._checked(x, multiplicity, written_out=self.aggr == "max")
-        mix = neighbours(graph, self.aggr, multiplicity)
+        x = self._checked(x, nodes, written_out=self.aggr == "max")
+        mix = partial(aggregate, graph=graph, aggr=self.aggr)
         for conv in self.convs:
             x = conv(x, mix).relu()
-        return self._scores([x], pooling(readout, self.aggr, multiplicity), uniform)
+        return self._scores([x], readout, self.aggr, uniform)

@@ -1,5 +1,6 @@
 """The graph isomorphism network (Xu et al., 2019)."""
 
+from functools import partial
 from typing import get_args
 
 from torch import Tensor, nn
@@ -9,7 +10,7 @@ from ._batch_norm import BatchNorm
 from ._checks import checked_choice
 from ._heads import LevelsHead, MLPHead
 from ._linear import Linear, Mix
-from ._message import GraphLike, Multiplicity, neighbours, pooling
+from ._message import GraphLike, aggregate
 from ._model import Model
 
 
@@ -79,16 +80,14 @@ class GIN(Model):
         x: Tensor,
         graph: GraphLike,
         readout: GraphLike,
-        multiplicity: Multiplicity | None = None,
+        nodes: Tensor | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
-        x = self._checked(x, multiplicity, written_out=self.aggr == "max")
-        mix = neighbours(graph, self.aggr, multiplicity)
-        pool = pooling(readout, self.aggr, multiplicity)
-        nodes = None if multiplicity is None else multiplicity.nodes
+        x = self._checked(x, nodes, written_out=self.aggr == "max")
+        mix = partial(aggregate, graph=graph, aggr=self.aggr)
         levels = [x]
         for conv, norm in zip(self.convs, self.norms, strict=True):
             levels.append(norm(conv(levels[-1], mix, nodes), nodes).relu())
-        return self._scores(levels, pool, uniform)
+        return self._scores(levels, readout, self.aggr, uniform)

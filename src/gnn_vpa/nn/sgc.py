@@ -9,9 +9,9 @@ from ..ops import Graph
 from ._checks import check_counts, checked_choice
 from ._heads import MLPHead
 from ._linear import Linear
-from ._message import GraphLike, Multiplicity, aggregate, pooling
+from ._message import GraphLike, Scaled, aggregate
 from ._model import Model
-from ._self_loops import Looped, looped_edges
+from ._self_loops import Looped, with_self_loops
 from .gat import Attention
 
 
@@ -70,18 +70,12 @@ class SGC(Model):
         self.conv = _SGConv(in_channels, width)
         self.head = MLPHead(width, hidden, num_classes, dropout)
 
-    def propagate(
-        self,
-        x: Tensor,
-        graph: Graph | Tensor | Looped,
-        multiplicity: Multiplicity | None = None,
-    ) -> Tensor:
+    def propagate(self, x: Tensor, graph: Graph | Tensor | Looped) -> Tensor:
         """Return ``P^K x``, ``[nodes, in_channels]``: ``forward`` takes it with ``graph=None``.
 
         Args:
             x: Features ``[nodes, in_channels]``, or the codes ``[nodes]`` of one-hot features.
             graph: The graph; it gets self-loops if not ``Looped``.
-            multiplicity: How often merged edges occur.
 
         Example:
             >>> import torch
@@ -90,20 +84,16 @@ class SGC(Model):
             tensor([[2.0000],
                     [2.0000]])
         """
-        x = self._checked(x, multiplicity, written_out=True)
-        return self._hops(x, graph, multiplicity)
+        return self._hops(self._checked(x, written_out=True), graph)
 
-    def _hops(
-        self, x: Tensor, graph: Graph | Tensor | Looped | None, multiplicity: Multiplicity | None
-    ) -> Tensor:
+    def _hops(self, x: Tensor, graph: Graph | Tensor | Looped | None) -> Tensor:
         if graph is None:
             return x
-        graph, edges = looped_edges(graph, x.shape[0], multiplicity)
-        degree = aggregate(x.new_ones(x.shape[0], 1), graph, "sum", edges)
-        # Only a slot without a node has no self-loop, and so a degree of 0.
-        scale = degree.clamp(min=1) ** (-1 / 4 if self.aggr == "vpa" else -1 / 2)
+        graph = with_self_loops(graph, x.shape[0]).graph
+        scale = graph.scale("vpa", x.dtype)  # d^(-1/2); 0 where there is no node, nor a self-loop
+        scale = scale.sqrt() if self.aggr == "vpa" else scale
         for _ in range(self.K):
-            x = scale * aggregate(scale * x, graph, "sum", edges)
+            x = aggregate(scale * x, Scaled(graph, scale.squeeze(1)), "sum")
         return x
 
     def forward(
@@ -111,12 +101,10 @@ class SGC(Model):
         x: Tensor,
         graph: Graph | Tensor | Looped | None,
         readout: GraphLike,
-        multiplicity: Multiplicity | None = None,
+        nodes: Tensor | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; without ``graph``, ``x`` is ``P^K x``."""
-        x = self._checked(x, multiplicity)
-        hops = partial(self._hops, graph=graph, multiplicity=multiplicity)
-        x = self.conv.lin(x, hops).relu()
-        pool = pooling(readout, "vpa" if self.aggr == "vpa" else "sum", multiplicity)
-        return self._scores([x], pool, uniform)
+        x = self._checked(x, nodes)
+        x = self.conv.lin(x, partial(self._hops, graph=graph)).relu()
+        return self._scores([x], readout, "vpa" if self.aggr == "vpa" else "sum", uniform)
