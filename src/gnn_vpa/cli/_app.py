@@ -8,7 +8,11 @@ import gnn_vpa
 
 from ._errors import ExplainingGroup
 from .data import app as data
+from .demo import demo
 from .info import info
+from .report import report
+from .reproduce import reproduce
+from .run import run
 from .variance import variance
 
 app = typer.Typer(
@@ -18,10 +22,11 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Examples:\n\n  gnn-vpa variance --out runs/variance\n\n  gnn-vpa data get MUTAG",
+    epilog="Examples:\n\n  gnn-vpa demo\n\n  gnn-vpa run MUTAG --model gin,gcn --aggr sum,vpa\n\n"
+    "  gnn-vpa data get MUTAG",
 )
-app.command()(info)
-app.command()(variance)
+for command in (demo, run, reproduce, report, info, variance):
+    app.command()(command)
 app.add_typer(data, name="data")
 
 

@@ -26,6 +26,7 @@ from .progress import Progress as Progress
 from .runner import resolve_device as resolve_device
 from .runner import run_grid as run_grid
 from .store import Store as Store
+from .store import finished as finished
 
 __all__ = [
     "BASELINES",
@@ -44,6 +45,7 @@ __all__ = [
     "duration",
     "estimate",
     "expand",
+    "finished",
     "fit_baseline",
     "preset",
     "read_curves",

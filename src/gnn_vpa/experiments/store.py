@@ -161,6 +161,18 @@ def query(folder: str | Path, sql: str) -> list[dict[str, Any]]:
         return [dict(row) for row in connection.execute(sql)]
 
 
+def finished(folder: str | Path) -> set[str]:
+    """Return the keys of a run's finished cells; none where there is no run.
+
+    Example:
+        >>> finished("no/such/run")
+        set()
+    """
+    if not (Path(folder) / FILE).exists():
+        return set()
+    return {row["key"] for row in query(folder, "SELECT key FROM cells")}
+
+
 def _fold(outcome: Outcome) -> dict[str, object]:
     curves = ("curve_train_loss", "curve_val_acc", "curve_test_acc")
     return {

@@ -1,0 +1,94 @@
+"""What run, reproduce and demo do alike: run cells, show the table, write the report."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ._console import print_table
+
+if TYPE_CHECKING:
+    from gnn_vpa.analysis import AccuracyTable, Cell
+    from gnn_vpa.results import Results
+
+    from ..experiments import Cell as ExperimentCell
+
+
+def execute(
+    cells: Sequence["ExperimentCell"],
+    out: Path,
+    *,
+    data_dir: Path | None = None,
+    device: str = "auto",
+    notes: Sequence[str] = (),
+    configuration: Mapping[str, object],
+) -> "Results":
+    """Run cells into a folder, print the results beside the paper's, write and name the report."""
+    from gnn_vpa.experiments import run_grid
+    from gnn_vpa.results import Results
+
+    from ._progress import progress_of
+
+    try:
+        with progress_of(out) as progress:
+            for note in notes:
+                progress.note(note)
+            run_grid(
+                cells,
+                out,
+                data_dir=data_dir,
+                device=device,
+                configuration=configuration,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        text = "Interrupted. What is finished is kept; type the same command again to go on."
+        typer.secho(text, fg="red", err=True)
+        raise typer.Exit(130) from None
+    results = Results(out)
+    print_results(results)
+    report = results.report()
+    typer.echo(f"Results: {out / 'results.sqlite'}")
+    typer.echo(f"Report:  {report}")
+    return results
+
+
+def print_results(results: "Results") -> None:
+    """Print every cell of a run beside the paper's, and what came out in sentences."""
+    from gnn_vpa.analysis import accuracy_table, findings, split_by_setting
+
+    for setting, folds in split_by_setting(results.folds):
+        table = accuracy_table(folds)
+        columns = list(table.datasets)
+        header = ["data set", "method", "ours", "paper", "difference", "z"]
+        rows = _rows(table, columns)
+        if not any(row[3] for row in rows):
+            header, rows = header[:3], [row[:3] for row in rows]
+        print_table(f"Test accuracy in percent: {setting}", header, rows)
+        for sentence in findings(folds):
+            typer.echo(sentence)
+
+
+def _rows(table: "AccuracyTable", datasets: list[str]) -> list[list[str]]:
+    rows = [
+        _row(name, row.label, cell)
+        for name in datasets
+        for row in table.rows
+        if (cell := row.cells[name]) is not None
+    ]
+    if len(datasets) > 1:
+        rows += [
+            _row("Avg", row.label, row.average) for row in table.rows if row.average is not None
+        ]
+    return rows
+
+
+def _row(dataset: str, method: str, cell: "Cell") -> list[str]:
+    from gnn_vpa.analysis._format import mean_std, signed
+
+    ours = [dataset, method, mean_std(cell.mean, cell.std)]
+    if (paper := cell.paper) is None:
+        return [*ours, "", "", ""]
+    compared = signed(paper.difference), signed(paper.z, 2)
+    return [*ours, mean_std(paper.mean, paper.std), *compared]

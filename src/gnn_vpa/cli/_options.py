@@ -1,0 +1,29 @@
+"""Options that several commands share."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Device = StrEnum("Device", ["auto", "cpu", "cuda"])
+Variant = StrEnum("Variant", ["released", "printed"])
+
+DeviceOption = Annotated[Device, typer.Option(help="Where to train; auto: CUDA if it is there.")]
+VariantOption = Annotated[
+    Variant, typer.Option(help="The models as the authors released them, or as the paper prints.")
+]
+DataDirOption = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Look here first, before GNN_VPA_DATA and the downloads."),
+]
+
+
+def listed(text: str) -> list[str]:
+    """Split names that are separated by commas.
+
+    Example:
+        >>> listed("gin, gcn")
+        ['gin', 'gcn']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]

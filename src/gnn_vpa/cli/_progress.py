@@ -1,0 +1,172 @@
+"""How far a run is: bars in a terminal, a line for each finished cell elsewhere."""
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Self
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
+from rich.progress import Progress as Bars
+
+from ..experiments import Cell, Pace, Progress, duration, estimate, seen, size
+from ..training import Outcome
+
+
+class Lines(Progress):
+    """Plain lines on standard error.
+
+    Args:
+        out: The run's folder, whose finished cells say how long others will take.
+
+    Example:
+        >>> Lines("runs/none").time_left()
+        ''
+    """
+
+    def __init__(self, out: str | Path) -> None:
+        self._paces = seen(out)
+        self._pending: list[Cell] = []
+        self._total = 0
+        self._waiting = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is to be put away."""
+
+    def plan(self, pending: Sequence[Cell], finished: int) -> None:
+        """Say what is done and what remains."""
+        self._pending, self._total = list(pending), len(pending) + finished
+        kept = f", {finished} finished before" if finished else ""
+        self.note(f"{len(pending)} cells to run{kept}{self.time_left()}.")
+
+    def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
+        """Say what came out."""
+        if cell.protocol is not None and math.isfinite(work := size(cell)):
+            pace = seconds / cell.folds / cell.protocol.epochs
+            self._paces.append(Pace(cell.dataset, cell.task.model, pace, work))
+        self._done(cell)
+        self.note(
+            f"{self._count()} {cell}: {_accuracy(outcomes)}, {duration(seconds)}{self.time_left()}"
+        )
+
+    def elsewhere(self, cell: Cell) -> None:
+        """Say that another process was quicker."""
+        self._done(cell)
+        self.note(f"{self._count()} {cell}: finished by another process")
+
+    def wait(self, cells: Sequence[Cell]) -> None:
+        """Say once what is waited for."""
+        if not self._waiting:
+            self._waiting = True
+            self.note(f"Waiting for {len(cells)} cells that other processes run.")
+
+    def note(self, text: str) -> None:
+        """Write a line."""
+        typer.echo(text, err=True)
+
+    def time_left(self) -> str:
+        """Return the expected time as the end of a sentence, where anything is known."""
+        if not self._paces or not self._pending:
+            return ""
+        sizes = {cell.dataset: size(cell) for cell in self._pending if math.isfinite(size(cell))}
+        return f"; {estimate(self._pending, self._paces, sizes)} left"
+
+    def _done(self, cell: Cell) -> None:
+        self._pending.remove(cell)
+
+    def _count(self) -> str:
+        return f"[{self._total - len(self._pending)}/{self._total}]"
+
+
+class Terminal(Lines):
+    """Bars for cells and epochs, with the time left.
+
+    Example:
+        >>> isinstance(Terminal("runs/none"), Lines)
+        True
+    """
+
+    def __init__(self, out: str | Path) -> None:
+        super().__init__(out)
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=Console(stderr=True, highlight=False, markup=False),
+            transient=True,
+        )
+        self._cells = self._bars.add_task("cells", total=None, left="")
+        self._epochs: TaskID | None = None
+        self._since: tuple[float, int] | None = None
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the bars away."""
+        self._bars.stop()
+
+    def plan(self, pending: Sequence[Cell], finished: int) -> None:
+        """Show what is done and what remains."""
+        super().plan(pending, finished)
+        self._show_cells()
+
+    def start(self, cell: Cell) -> None:
+        """Show a bar for the cell's epochs."""
+        epochs = cell.protocol.epochs if cell.protocol else 1
+        self._since = None
+        self._epochs = self._bars.add_task(str(cell), total=epochs, left="")
+
+    def epochs(self, cell: Cell, done: int) -> None:
+        """Move the bar."""
+        if self._epochs is None or cell.protocol is None:
+            return
+        now = time.monotonic()
+        # A training that goes on begins in the middle: its pace counts from there.
+        began, first = self._since = self._since or (now, done)
+        pace = (now - began) / max(done - first, 1)
+        left = duration(pace * (cell.protocol.epochs - done)) + " left" if done > first else ""
+        self._bars.update(self._epochs, completed=done, left=left)
+
+    def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
+        """Show what came out above the bars."""
+        if self._epochs is not None:
+            self._bars.remove_task(self._epochs)
+            self._epochs = None
+        super().finish(cell, outcomes, seconds)
+
+    def note(self, text: str) -> None:
+        """Write a line above the bars."""
+        self._bars.console.print(text)
+        self._show_cells()
+
+    def _show_cells(self) -> None:
+        done = self._total - len(self._pending)
+        left = self.time_left().removeprefix("; ")
+        self._bars.update(self._cells, total=self._total, completed=done, left=left)
+
+
+def progress_of(out: str | Path) -> Lines:
+    """Return what shows a run's progress best where standard error goes.
+
+    Example:
+        >>> type(progress_of("runs/none")).__name__
+        'Lines'
+    """
+    return Terminal(out) if Console(stderr=True).is_terminal else Lines(out)
+
+
+def _accuracy(outcomes: Sequence[Outcome]) -> str:
+    reached = [100 * outcome.test_acc for outcome in outcomes if outcome.diverged_epoch is None]
+    if not reached:
+        return "diverged"
+    spread = f" ± {stdev(reached):.1f}" if len(reached) > 1 else ""
+    return f"{fmean(reached):.1f}{spread} %"

@@ -1,0 +1,52 @@
+"""A small data set of our own, and trainings that cost nothing."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from gnn_vpa.experiments import runner
+from gnn_vpa.graphs import GraphSet
+from gnn_vpa.training import Lane, Outcome
+
+
+@pytest.fixture
+def toy() -> GraphSet:
+    """Paths (class 0) and triangles (class 1), twenty of each."""
+    path = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    triangle = torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])
+    graphs = [Data(edge_index=path, num_nodes=3, y=0), Data(edge_index=triangle, num_nodes=3, y=1)]
+    return GraphSet.from_pyg(graphs * 20, name="toy")
+
+
+class FakeFit:
+    """Stands for `fit`: counts its calls; a fold's accuracy is its number in hundredths."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str, int]] = []
+        self.diverging: set[int] = set()
+
+    def __call__(
+        self, graphs: GraphSet, task: Any, protocol: Any, lanes: Sequence[Lane], **_: Any
+    ) -> list[Outcome]:
+        self.calls.append((graphs.name, task.aggr, lanes[0].seed))
+        return [self.outcome(lane, protocol.epochs) for lane in lanes]
+
+    def outcome(self, lane: Lane, epochs: int) -> Outcome:
+        loss = np.linspace(1.0, 0.5, epochs, dtype=np.float32)
+        accuracy = np.full(epochs, lane.fold / 100, np.float32)
+        if lane.fold in self.diverging:
+            loss[1:] = accuracy[1:] = np.nan
+        return Outcome.of(lane.fold, lane.seed, loss, accuracy, accuracy)
+
+
+@pytest.fixture
+def fake_fit(monkeypatch: pytest.MonkeyPatch, toy: GraphSet) -> FakeFit:
+    """Replace training and data by the toys above."""
+    fake = FakeFit()
+    monkeypatch.setattr(runner, "fit", fake)
+    monkeypatch.setattr(runner, "load", lambda *_: toy)
+    return fake

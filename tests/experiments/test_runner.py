@@ -1,0 +1,195 @@
+"""What is run, what is not run again, and what is refused before anything is run."""
+
+import errno
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from gnn_vpa.errors import GnnVpaError, UsageError
+from gnn_vpa.experiments import (
+    Cell,
+    Progress,
+    Store,
+    claim,
+    expand,
+    read_curves,
+    read_folds,
+    run_grid,
+    runner,
+)
+from gnn_vpa.graphs import GraphSet
+from gnn_vpa.training import Protocol
+
+from .conftest import FakeFit
+
+
+class Notes(Progress):
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.planned: tuple[int, int] | None = None
+
+    def plan(self, pending: Sequence[Cell], finished: int) -> None:
+        self.planned = len(pending), finished
+
+    def note(self, text: str) -> None:
+        self.texts.append(text)
+
+
+def _cells(**settings: object) -> list[Cell]:
+    protocol = Protocol(epochs=3)
+    return expand(["MUTAG"], **{"protocol": protocol, "folds": 4, **settings}).cells  # type: ignore[arg-type]
+
+
+def test_each_cell_is_run_once(fake_fit: FakeFit, tmp_path: Path) -> None:
+    run_grid(_cells(aggrs=["sum", "vpa"]), tmp_path, device="cpu")
+    run_grid(_cells(), tmp_path, device="cpu")
+    assert [aggr for _, aggr, _ in fake_fit.calls] == ["sum", "vpa", "mean", "max"]
+    folds = read_folds(tmp_path)
+    assert len(folds) == 4 * 4
+    assert (folds["test_acc"] == (folds["fold"] / 100).astype("float32")).all()
+    assert len(read_curves(tmp_path)) == 4 * 4 * 3
+    assert [path.name for path in tmp_path.iterdir()] == ["results.sqlite"]
+
+
+def test_what_is_planned_counts_what_is_finished(fake_fit: FakeFit, tmp_path: Path) -> None:
+    run_grid(_cells(aggrs=["sum"]), tmp_path, device="cpu")
+    notes = Notes()
+    run_grid(_cells(), tmp_path, device="cpu", progress=notes)
+    assert notes.planned == (3, 1)
+
+
+def test_another_protocol_in_the_same_folder_is_not_mixed(
+    fake_fit: FakeFit, tmp_path: Path
+) -> None:
+    run_grid(_cells(aggrs=["vpa"]), tmp_path, device="cpu")
+    assert set(read_folds(tmp_path)["variant"]) == {"released"}
+    run_grid(_cells(aggrs=["vpa"], protocol=Protocol()), tmp_path, device="cpu")
+    run_grid(_cells(aggrs=["vpa"], options={"width": 8}), tmp_path, device="cpu")
+    assert set(read_folds(tmp_path)["variant"]) == {
+        "released",
+        "released, 3 epochs",
+        "released, width 8, 3 epochs",
+    }
+    assert len(fake_fit.calls) == 3
+
+
+def test_a_baseline_with_another_number_of_folds_is_not_mixed(
+    fake_fit: FakeFit, tmp_path: Path
+) -> None:
+    for folds in (4, 10):
+        cells = _cells(models=[], folds=folds, baselines=["majority"])
+        run_grid(cells, tmp_path, device="cpu")
+    counts = read_folds(tmp_path).groupby("aggregation")["fold"].count()
+    assert counts.to_dict() == {"": 10, "4 folds": 4}
+
+
+def test_a_diverged_fold_is_recorded_and_the_others_go_on(
+    fake_fit: FakeFit, tmp_path: Path
+) -> None:
+    fake_fit.diverging = {2}
+    notes = Notes()
+    run_grid(_cells(aggrs=["vpa"]), tmp_path, device="cpu", progress=notes)
+    folds = read_folds(tmp_path).set_index("fold")
+    assert folds["status"].tolist() == ["done", "done", "diverged", "done"]
+    assert folds.loc[2, "diverged_epoch"] == 1
+    assert folds["test_acc"].isna().tolist() == [False, False, True, False]
+    assert notes.texts == ["GIN+vpa on MUTAG: fold 2 diverged in epoch 1"]
+
+
+def test_a_failing_cell_leaves_those_before_it(
+    fake_fit: FakeFit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(*args: object, **settings: object) -> object:
+        if len(fake_fit.calls) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return fake_fit(*args, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runner, "fit", fit)
+    with pytest.raises(OSError, match="No space"):
+        run_grid(_cells(), tmp_path, device="cpu")
+    assert len(read_folds(tmp_path)) == 2 * 4
+    monkeypatch.setattr(runner, "fit", fake_fit)
+    run_grid(_cells(), tmp_path, device="cpu")
+    assert len(fake_fit.calls) == 4
+
+
+def test_other_data_under_the_same_name_are_refused(
+    fake_fit: FakeFit, tmp_path: Path, toy: GraphSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_grid(_cells(aggrs=["sum"]), tmp_path, device="cpu")
+    monkeypatch.setattr(runner, "load", lambda *_: GraphSet.from_pyg(toy.to_pyg()[:20]))
+    with pytest.raises(GnnVpaError, match=r"MUTAG is not the data .* choose another folder"):
+        run_grid(_cells(aggrs=["vpa"]), tmp_path, device="cpu")
+    assert len(fake_fit.calls) == 1
+
+
+def test_too_few_members_are_found_before_anything_is_trained(
+    fake_fit: FakeFit, tmp_path: Path
+) -> None:
+    cells = _cells(aggrs=["sum"]) + _cells(aggrs=["vpa"], folds=30)
+    with pytest.raises(UsageError, match=r"MUTAG: class 0 has 20 member.* use fewer folds"):
+        run_grid(cells, tmp_path, device="cpu")
+    assert fake_fit.calls == []
+
+
+def test_features_that_the_data_do_not_have_are_refused(fake_fit: FakeFit, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="MUTAG"):
+        run_grid(_cells(features="labels"), tmp_path, device="cpu")
+    assert fake_fit.calls == []
+
+
+def test_leftovers_of_a_killed_process_are_removed(fake_fit: FakeFit, tmp_path: Path) -> None:
+    cells = _cells(aggrs=["sum", "vpa"])
+    run_grid(cells[:1], tmp_path, device="cpu")
+    checkpoints = tmp_path / "checkpoints"
+    checkpoints.mkdir()
+    for cell in cells:
+        for ending in ("pt", "123.part", "lock"):
+            (checkpoints / f"{cell.key}.{ending}").touch()
+    run_grid(cells, tmp_path, device="cpu")
+    assert not checkpoints.exists()
+    assert len(fake_fit.calls) == 2
+
+
+def test_a_cell_of_another_process_is_waited_for(
+    fake_fit: FakeFit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = _cells(aggrs=["sum", "vpa"])
+    lock = claim(tmp_path / "checkpoints" / f"{cells[0].key}.lock")
+    assert lock.__enter__()
+
+    def other_process_dies(_: float) -> None:
+        assert [aggr for _, aggr, _ in fake_fit.calls] == ["vpa"]
+        lock.__exit__(None, None, None)
+
+    monkeypatch.setattr(runner.time, "sleep", other_process_dies)
+    run_grid(cells, tmp_path, device="cpu")
+    assert [aggr for _, aggr, _ in fake_fit.calls] == ["vpa", "sum"]
+
+
+def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert runner.resolve_device("auto") == "cpu"
+    with pytest.raises(UsageError, match="--device cpu"):
+        runner.resolve_device("cuda")
+    with pytest.raises(UsageError, match="unknown device 'tpu'"):
+        runner.resolve_device("tpu")
+
+
+def test_provenance_says_what_when_and_with_what(fake_fit: FakeFit, tmp_path: Path) -> None:
+    from gnn_vpa.experiments import read_provenance
+
+    run_grid(_cells(aggrs=["vpa"]), tmp_path, device="cpu", configuration={"command": "run"})
+    provenance = read_provenance(tmp_path)
+    session = provenance["sessions"]["1"]  # type: ignore[index]
+    assert session["versions"]["torch"] == torch.__version__
+    assert session["configuration"] == {"command": "run"}
+    assert session["started"] <= session["finished"]
+    assert provenance["configuration"]["epochs"] == [3]  # type: ignore[index]
+
+
+def test_a_store_can_be_opened_twice(tmp_path: Path) -> None:
+    with Store(tmp_path) as one, Store(tmp_path) as other:
+        assert one.finished() == other.finished() == set()

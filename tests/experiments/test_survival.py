@@ -1,0 +1,110 @@
+"""A run that is killed, and two runs at once: the same rows as if nothing had happened."""
+
+import multiprocessing
+import os
+import random
+import signal
+from collections.abc import Callable
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from gnn_vpa.experiments import Store, expand, read_curves, read_folds, run_grid
+from gnn_vpa.experiments.store import query
+from gnn_vpa.training import Protocol
+
+_KILLS = 20
+_CELLS = expand(
+    ["MUTAG"], ["gin", "sgc"], protocol=Protocol(epochs=2), folds=2, seeds=range(4)
+).cells
+
+Start = Callable[[Path], ForkServerProcess]
+
+
+@pytest.fixture(scope="module")
+def start() -> Start:
+    """Start a process that runs the cells; a server with all imports done makes that quick."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        context: ForkServerContext = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(
+            ["gnn_vpa.experiments", "gnn_vpa.nn", "sklearn.model_selection"]
+        )
+        context.Process(target=print).start()  # the server takes its environment from the first
+
+    def start(out: Path) -> ForkServerProcess:
+        process = context.Process(target=run_grid, args=(_CELLS, out), kwargs={"device": "cpu"})
+        process.start()
+        return process
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def undisturbed(start: Start, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    out = tmp_path_factory.mktemp("undisturbed")
+    _join(start(out))
+    return _rows(out)
+
+
+def _join(process: ForkServerProcess) -> None:
+    process.join(60)
+    assert process.exitcode == 0
+
+
+def _rows(out: Path) -> pd.DataFrame:
+    """All that must not depend on how a run went."""
+    keys = ["model", "aggregation", "seed", "fold"]
+    folds = read_folds(out).drop(columns="seconds").set_index(keys).sort_index()
+    assert not folds.index.has_duplicates
+    curves = read_curves(out).set_index([*keys, "epoch"]).sort_index()
+    return folds.join(curves[["train_loss", "val_acc", "test_acc"]].add_suffix("_curve"))
+
+
+def _sessions(out: Path) -> dict[str, int]:
+    """Which session has recorded each finished cell."""
+    if not (out / "results.sqlite").exists():
+        return {}
+    with Store(out):  # also repairs what a killed process left half-written
+        pass
+    return {row["key"]: row["session"] for row in query(out, "SELECT key, session FROM cells")}
+
+
+def test_a_run_killed_at_twenty_moments_gives_the_same_rows(
+    start: Start, undisturbed: pd.DataFrame, tmp_path: Path
+) -> None:
+    chance = random.Random(0)
+    kills, run = 0, 0
+    before: dict[str, int] = {}
+    while kills < _KILLS or before:
+        out = tmp_path / str(run)
+        process = start(out)
+        if kills < _KILLS:
+            process.join(chance.uniform(0.02, 1.0))
+        else:
+            _join(process)
+        if process.is_alive() and process.pid is not None:
+            os.kill(process.pid, chance.choice([signal.SIGKILL, signal.SIGINT]))
+            process.join(30)
+            kills += process.exitcode != 0
+        after = _sessions(out)
+        assert before.items() <= after.items()  # nothing is lost or run twice
+        before = after
+        if process.exitcode == 0:
+            pd.testing.assert_frame_equal(_rows(out), undisturbed, check_exact=True)
+            assert [path.name for path in out.iterdir()] == ["results.sqlite"]
+            before, run = {}, run + 1
+    assert run > 0
+
+
+def test_two_processes_share_the_work(
+    start: Start, undisturbed: pd.DataFrame, tmp_path: Path
+) -> None:
+    both = start(tmp_path), start(tmp_path)
+    for process in both:
+        _join(process)
+    pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed, check_exact=True)
+    assert set(_sessions(tmp_path).values()) == {1, 2}
+    assert [path.name for path in tmp_path.iterdir()] == ["results.sqlite"]
