@@ -2,6 +2,7 @@
 
 from .cache import cache_dir as cache_dir
 from .cache import read_cached as read_cached
+from .colours import refine as refine
 from .download import TU_COLLECTION as TU_COLLECTION
 from .download import download as download
 from .features import FeatureKind as FeatureKind
@@ -11,6 +12,8 @@ from .graphset import GraphSet as GraphSet
 from .load import load as load
 from .locate import download_dir as download_dir
 from .locate import find_archives as find_archives
+from .merge import Merged as Merged
+from .merge import merge as merge
 from .splits import Split as Split
 from .splits import splits as splits
 from .tu import read_tu as read_tu
@@ -20,6 +23,7 @@ __all__ = [
     "FeatureKind",
     "Features",
     "GraphSet",
+    "Merged",
     "Split",
     "cache_dir",
     "download",
@@ -27,7 +31,9 @@ __all__ = [
     "features",
     "find_archives",
     "load",
+    "merge",
     "read_cached",
     "read_tu",
+    "refine",
     "splits",
 ]

@@ -1,0 +1,140 @@
+"""The lanes that share every step, and their state between epochs."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import functional_call, stack_module_state
+from torch.nn.functional import cross_entropy
+
+from ..graphs import GraphSet
+from ..nn._model import Model
+from .batch import EMPTY, Batch, cut
+from .resident import Resident, model_for
+from .seeds import generator, seed
+from .task import Lane, Outcome, Protocol, Task
+
+_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
+
+
+class Group:
+    """L trainings of one task, step by step together.
+
+    Attributes:
+        epoch: Number of epochs done.
+        params: Stacked weights, by name: ``[L, ...]``.
+        buffers: Stacked running statistics, by name.
+        optimizer: Adam on ``params``: it treats every number by itself, so lanes do not meet.
+        curves: Training loss, validation and test accuracy: ``[3, L, epochs]``, NaN yet to come.
+    """
+
+    def __init__(
+        self,
+        graphs: GraphSet,
+        data: Resident,
+        task: Task,
+        protocol: Protocol,
+        lanes: Sequence[Lane],
+        model: Model,
+        dtype: torch.dtype,
+    ) -> None:
+        self.data, self.protocol, self.lanes, self.model = data, protocol, lanes, model
+        self.keys = [(graphs.name, task, lane.fold, lane.seed) for lane in lanes]
+        device = data.x.device
+        models = []
+        for key in self.keys:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed(key, "initial weights"))
+                models.append(model_for(task, graphs).to(device, dtype))
+        self.params, self.buffers = stack_module_state(models)
+        self.optimizer = torch.optim.Adam(
+            list(self.params.values()), lr=protocol.learning_rate, fused=True
+        )
+        self.epoch = 0
+        self.curves = np.full((3, len(lanes), protocol.epochs), np.nan, dtype=_NUMPY[dtype])
+        self.dtype = dtype
+        self._judged = [self._fixed("valid"), self._fixed("test")]
+
+    def run_epoch(self) -> None:
+        """Train on every graph once, then judge the weights."""
+        order, uniform = self._order(), self._uniform()
+        steps = order.shape[1]
+        losses = torch.zeros(len(self.lanes), device=order.device, dtype=self.dtype)
+        self.model.train()
+        for step in range(steps):
+            batch = cut(self.data, order[:, step])
+            self.optimizer.zero_grad()
+            mean = self._losses(self._scores(batch, uniform[step]), batch)
+            mean.sum().backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            losses += mean.detach() * batch.real.sum(1)
+        self.curves[0, :, self.epoch] = (losses / (order >= 0).sum((1, 2))).cpu().numpy()
+        for row, batches in enumerate(self._judged, start=1):
+            self.curves[row, :, self.epoch] = self._accuracy(batches)
+        self.epoch += 1
+
+    def outcomes(self) -> list[Outcome]:
+        """Return what each lane came to."""
+        return [
+            Outcome.of(lane.fold, lane.seed, *(self.curves[:, row]))
+            for row, lane in enumerate(self.lanes)
+        ]
+
+    def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
+        arguments = (batch.x, batch.graph, batch.readout, batch.nodes, uniform)
+        scores: Tensor = functional_call(self.model, (self.params, self.buffers), arguments)
+        return scores
+
+    def _losses(self, scores: Tensor, batch: Batch) -> Tensor:
+        """Return the mean cross-entropy of each lane, ``[L]``."""
+        each = cross_entropy(scores, batch.y, reduction="none").view_as(batch.real)
+        return (each * batch.real).sum(1) / batch.real.sum(1)
+
+    @torch.no_grad()
+    def _accuracy(self, batches: list[Batch]) -> Tensor:
+        """Return the share of graphs that each lane classifies rightly, ``[L]``."""
+        self.model.eval()
+        right = torch.zeros(len(self.lanes), device=self.data.y.device, dtype=self.dtype)
+        total = torch.zeros_like(right)
+        for batch in batches:
+            hit = self._scores(batch, None).argmax(1) == batch.y
+            right += (hit.view_as(batch.real) & batch.real).sum(1)
+            total += batch.real.sum(1)
+        return (right / total).cpu()
+
+    def _order(self) -> Tensor:
+        """Return the graphs of every step of this epoch, ``[L, steps, batch_size]``."""
+        shuffled = []
+        for key, lane in zip(self.keys, self.lanes, strict=True):
+            draw = generator(key, "order", self.epoch)
+            ids = lane.split.train
+            shuffled.append(ids[torch.randperm(len(ids), generator=draw)])
+        return _stacked(shuffled, self.protocol.batch_size).to(self.data.y.device)
+
+    def _uniform(self) -> Tensor:
+        """Return the numbers for dropout of this epoch, ``[steps, *model.dropout_shape]``."""
+        steps = -(-len(self.lanes[0].split.train) // self.protocol.batch_size)
+        shape = (steps, *self.model.dropout_shape(self.protocol.batch_size))
+        drawn = [
+            torch.rand(shape, generator=generator(key, "dropout", self.epoch), dtype=self.dtype)
+            for key in self.keys
+        ]
+        return torch.cat(drawn, dim=-2).to(self.data.y.device)
+
+    def _fixed(self, part: str) -> list[Batch]:
+        """Cut the batches of validation or test graphs, which stay the same."""
+        ids = [getattr(lane.split, part) for lane in self.lanes]
+        size = 2 * self.protocol.batch_size
+        device = self.data.y.device
+        return [cut(self.data, step) for step in _stacked(ids, size).to(device).unbind(1)]
+
+
+def _stacked(ids: Sequence[Tensor], size: int) -> Tensor:
+    """Cut each lane's graphs into steps of ``size``: ``[L, steps, size]``, filled with EMPTY."""
+    longest = max(len(own) for own in ids)
+    steps = -(-longest // size)
+    out = torch.full((len(ids), steps * size), EMPTY)
+    for row, own in zip(out, ids, strict=True):
+        row[: len(own)] = own
+    return out.view(len(ids), steps, size)

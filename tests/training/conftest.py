@@ -1,0 +1,38 @@
+"""A small data set, and the plain loop."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from gnn_vpa.graphs import GraphSet
+
+
+@pytest.fixture(scope="session")
+def reference():
+    path = Path(__file__).parent / "reference.py"
+    spec = importlib.util.spec_from_file_location("reference", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def random_graph(draw, label, num_labels):
+    """A tree with some more edges, denser for one class; its leaves look alike."""
+    size = int(torch.randint(1, 14, (1,), generator=draw))
+    parent = [int(torch.randint(0, i, (1,), generator=draw)) for i in range(1, size)]
+    more = torch.randint(size, (2, label * size // 2), generator=draw)
+    edges = torch.cat([torch.tensor([parent, list(range(1, size))], dtype=torch.long), more], 1)
+    edges = edges[:, edges[0] != edges[1]]
+    edges = torch.cat([edges, edges.flip(0)], 1).unique(dim=1)
+    kinds = torch.randint(num_labels, (size,), generator=draw)
+    return Data(edge_index=edges, x=torch.eye(num_labels)[kinds], num_nodes=size, y=label)
+
+
+@pytest.fixture(scope="session")
+def toy() -> GraphSet:
+    """Ninety graphs of two classes, some of a single node."""
+    draw = torch.Generator().manual_seed(0)
+    return GraphSet.from_pyg([random_graph(draw, i % 2, 3) for i in range(90)], name="toy")

@@ -1,0 +1,56 @@
+"""The plain loop: one fold, one model, PyG's batches. What the lanes are compared with."""
+
+import torch
+from torch.nn.functional import cross_entropy
+from torch_geometric.data import Batch
+
+from gnn_vpa.graphs import features
+from gnn_vpa.training.resident import model_for
+from gnn_vpa.training.seeds import generator, seed
+
+
+def batch_of(graphs, x, ids):
+    """Collate graphs as PyG's loader does, with the data set's own features."""
+    data = []
+    for i in ids.tolist():
+        graph = graphs.graph(i)
+        graph.x = x[graphs.node_ptr[i] : graphs.node_ptr[i + 1]]
+        data.append(graph)
+    return Batch.from_data_list(data)
+
+
+def train_one_fold(graphs, task, protocol, lane, dtype):
+    """Return the training loss, validation and test accuracy of every epoch."""
+    key = (graphs.name, task, lane.fold, lane.seed)
+    torch.manual_seed(seed(key, "initial weights"))
+    model = model_for(task, graphs).to(dtype)
+    x = features(graphs, task.features).matrix().to(dtype)
+    optimizer = torch.optim.Adam(model.parameters(), lr=protocol.learning_rate)
+    size = protocol.batch_size
+    curves = []
+    for epoch in range(protocol.epochs):
+        model.train()
+        order = torch.randperm(len(lane.split.train), generator=generator(key, "order", epoch))
+        steps = lane.split.train[order].split(size)
+        shape = (len(steps), *model.dropout_shape(size))
+        uniform = torch.rand(shape, generator=generator(key, "dropout", epoch), dtype=dtype)
+        total = 0.0
+        for ids, draws in zip(steps, uniform, strict=True):
+            batch = batch_of(graphs, x, ids)
+            own = draws.narrow(-2, 0, len(ids))
+            optimizer.zero_grad()
+            loss = cross_entropy(
+                model(batch.x, batch.edge_index, batch.batch, None, own), graphs.y[ids]
+            )
+            loss.backward()
+            optimizer.step()
+            total += float(loss.detach()) * len(ids)
+        model.eval()
+        accuracies = []
+        for part in (lane.split.valid, lane.split.test):
+            batch = batch_of(graphs, x, part)
+            with torch.no_grad():
+                guess = model(batch.x, batch.edge_index, batch.batch).argmax(1)
+            accuracies.append(float((guess == graphs.y[part]).double().mean()))
+        curves.append((total / len(lane.split.train), *accuracies))
+    return torch.tensor(curves, dtype=torch.float64).T.numpy()
