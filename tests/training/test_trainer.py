@@ -47,6 +47,16 @@ def test_real_data_equals_the_plain_loop(tu_dir, reference, model, aggr):
         np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("aggr", ["default", "vpa"])
+def test_wide_features_are_not_written_out(toy, reference, monkeypatch, aggr):
+    monkeypatch.setattr("gnn_vpa.training.resident._NARROW", 2)
+    task, lanes = Task("sgc", aggr, features="degree"), lanes_of(toy, 2)
+    outcomes = fit(toy, task, SHORT, lanes, dtype=torch.float64)
+    for lane, outcome in zip(lanes, outcomes, strict=True):
+        expected = reference.train_one_fold(toy, task, SHORT, lane, torch.float64)
+        np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
+
+
 def test_what_runs_beside_a_lane_does_not_matter(toy):
     task, lanes = Task("gin", "vpa"), lanes_of(toy, 4)
     together = fit(toy, task, SHORT, lanes, dtype=torch.float64)
@@ -184,3 +194,15 @@ def test_bad_input_is_named(toy):
         fit(toy, task, SHORT, [Lane(7, empty)])
     with pytest.raises(UsageError, match="gnn"):
         fit(toy, Task("gnn", "vpa"), SHORT, lanes)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("model", "aggr"), METHODS)
+def test_the_gpu_computes_what_the_cpu_does(toy, model, aggr):
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device on this machine")
+    task, lanes = Task(model, aggr), lanes_of(toy)
+    there = fit(toy, task, SHORT, lanes, device="cuda", dtype=torch.float64)
+    here = fit(toy, task, SHORT, lanes, dtype=torch.float64)
+    for got, expected in zip(there, here, strict=True):
+        np.testing.assert_allclose(curves_of(got), curves_of(expected), rtol=0, atol=1e-9)

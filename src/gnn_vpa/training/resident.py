@@ -15,6 +15,7 @@ from .task import Task
 
 _log = logging.getLogger("gnn_vpa")
 _WORTHWHILE = 0.9  # merge if at most this share of the nodes remains: counting costs a little too
+_NARROW = 256  # columns that may be written out for every node, one-hot or not
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ def resident(
     if merging:
         csr = whole.by_target
         small = merge(graphs.node_ptr, csr.rowptr, csr.col, _kinds(own), _reach(model))
-    if isinstance(model, SGC):
+    if isinstance(model, SGC) and own.width <= _NARROW:
         # Its propagation has no weights: once for the data set, not once a step.
         x, graph = model.propagate(x, Looped(whole)), None
     if small is not None and len(small.node) <= _WORTHWHILE * graphs.num_nodes:
