@@ -9,8 +9,8 @@ STAMP  := $(VENV)/.installed
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: $(STAMP) ## show the method at work: variance against the number of neighbours
-	$(BIN)/gnn-vpa variance --out runs/demo
+demo: $(STAMP) ## find the right aggregation for MUTAG, and compare with the paper
+	$(BIN)/gnn-vpa demo
 
 test: check ## lint, type-check and test: all that continuous integration does
 	$(BIN)/pytest -n auto

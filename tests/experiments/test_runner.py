@@ -16,9 +16,11 @@ from gnn_vpa.experiments import (
     expand,
     read_curves,
     read_folds,
+    read_provenance,
     run_grid,
     runner,
 )
+from gnn_vpa.experiments.store import query
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.training import Protocol
 
@@ -169,6 +171,25 @@ def test_a_cell_of_another_process_is_waited_for(
     assert [aggr for _, aggr, _ in fake_fit.calls] == ["vpa", "sum"]
 
 
+def test_two_runs_at_once_share_the_cells(
+    fake_fit: FakeFit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = _cells()
+
+    def fit(*args: object, **settings: object) -> object:
+        monkeypatch.setattr(runner, "fit", fake_fit)
+        run_grid(cells[1:], tmp_path, device="cpu")  # while the first cell is at work
+        return fake_fit(*args, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runner, "fit", fit)
+    run_grid(cells, tmp_path, device="cpu")
+    assert [aggr for _, aggr, _ in fake_fit.calls] == ["mean", "max", "vpa", "sum"]
+    assert query(tmp_path, "SELECT session, count(*) AS cells FROM cells GROUP BY session") == [
+        {"session": 1, "cells": 1},
+        {"session": 2, "cells": 3},
+    ]
+
+
 def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert runner.resolve_device("auto") == "cpu"
@@ -179,8 +200,6 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_provenance_says_what_when_and_with_what(fake_fit: FakeFit, tmp_path: Path) -> None:
-    from gnn_vpa.experiments import read_provenance
-
     run_grid(_cells(aggrs=["vpa"]), tmp_path, device="cpu", configuration={"command": "run"})
     provenance = read_provenance(tmp_path)
     session = provenance["sessions"]["1"]  # type: ignore[index]

@@ -75,7 +75,9 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
     """
     if not create and not path.is_file():
         raise UsageError(f"there are no results in {path.parent}: {path} does not exist")
-    mode = "rwc" if create else "ro"
+    # To read is to open for writing too, so that what a killed process left half-written can be
+    # rolled back; where that is not allowed, SQLite itself falls back to reading alone.
+    mode = "rwc" if create else "rw"
     with explained(path):
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}",
@@ -88,6 +90,8 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
             connection.execute("PRAGMA foreign_keys = ON")
             if create:
                 _create(connection)
+            else:
+                connection.execute("PRAGMA query_only = ON")
             _check(connection, path)
         except BaseException:
             connection.close()

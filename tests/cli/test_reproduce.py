@@ -1,0 +1,93 @@
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gnn_vpa import experiments
+from gnn_vpa.cli import _experiment
+from gnn_vpa.cli._app import app
+from gnn_vpa.experiments import Cell, expand, run_grid, select
+from gnn_vpa.training import Protocol
+
+
+def _reproduce(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["reproduce", *arguments, "--device", "cpu"])
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+    """The paper's experiments with two epochs and three folds."""
+    protocol = Protocol(epochs=2)
+    cells = expand(["MUTAG", "NCI1"], ["sgc", "gat"], protocol=protocol, folds=3).cells
+    monkeypatch.setattr(experiments, "preset", lambda *_: cells)
+    return cells
+
+
+def test_it_runs_what_it_is_limited_to(short: list[Cell], tmp_path: Path) -> None:
+    result = _reproduce("table1", "--only", "sgc", "--only", "mutag", "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert "[2/2] SGC+vpa on MUTAG" in result.stderr
+    assert "73.5 ± 9.8" in result.stdout
+    assert (tmp_path / "report.html").exists()
+
+
+def test_a_dry_run_tells_what_is_done_what_remains_and_how_long(
+    short: list[Cell], tmp_path: Path
+) -> None:
+    run_grid(select(short, ["sgc", "mutag"]), tmp_path, device="cpu")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    result = _reproduce("table1", "--dry-run", "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [row[:3] for row in rows[1:3]] == [["MUTAG", "2", "2"], ["NCI1", "0", "4"]]
+    assert all(row[3].startswith("about") for row in rows[1:3])
+    assert result.stdout.splitlines()[-1].startswith("6 of 8 cells remain: about")
+    assert result.stdout.endswith("from the cells that are finished.\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_dry_run_without_results_calibrates_and_writes_nothing(
+    short: list[Cell], tmp_path: Path
+) -> None:
+    out = tmp_path / "none"
+    result = _reproduce("table1", "--only", "sgc,mutag", "--dry-run", "--out", str(out))
+    assert result.stdout.endswith("from a few epochs on the smallest data set.\n")
+    assert not out.exists()
+
+
+def test_a_dry_run_when_all_is_done(short: list[Cell], tmp_path: Path) -> None:
+    run_grid(select(short, ["sgc", "mutag"]), tmp_path, device="cpu")
+    result = _reproduce("table1", "--only", "sgc,mutag", "--dry-run", "--out", str(tmp_path))
+    assert result.stdout.endswith(f"All 2 cells are finished, in {tmp_path}.\n")
+
+
+def test_a_table_that_does_not_exist() -> None:
+    result = _reproduce("table2")
+    assert result.exit_code == 2
+    assert "table-a1" in result.stderr
+
+
+def test_a_data_set_that_is_not_here_is_named_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GNN_VPA_DATA", str(tmp_path))
+    monkeypatch.setenv("GNN_VPA_CACHE", str(tmp_path))
+    result = _reproduce("curves", "--only", "MUTAG,NCI1", "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2
+    assert "gnn-vpa data get NCI1" in result.stderr
+    assert "[1/" not in result.stderr
+
+
+def test_the_average_stands_below_the_data_sets(tmp_path: Path) -> None:
+    from gnn_vpa.analysis import AccuracyTable, Row, Setting
+    from gnn_vpa.analysis import Cell as TableCell
+
+    cells = {"A": TableCell(50.0, 1.0, 10), "B": TableCell(60.0, 1.0, 10)}
+    row = Row("GIN", "vpa", dict(cells), TableCell(55.0, float("nan"), 20), None, None)
+    table = AccuracyTable(Setting("released", "auto"), ("A", "B"), ((row,),))
+    rows = _experiment._rows(table, ["A", "B"])
+    assert [line[:3] for line in rows] == [
+        ["A", "GIN+vpa", "50.0 ± 1.0"],
+        ["B", "GIN+vpa", "60.0 ± 1.0"],
+        ["Avg", "GIN+vpa", "55.0"],
+    ]

@@ -1,0 +1,126 @@
+"""``gnn-vpa run`` as a user meets it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gnn_vpa import Results
+from gnn_vpa.cli._app import app
+
+QUICK = ["--epochs", "2", "--folds", "3", "--device", "cpu"]
+
+
+def _run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["run", *arguments])
+
+
+def test_it_leaves_results_and_a_report_and_names_them(tmp_path: Path) -> None:
+    out = tmp_path / "mine"
+    result = _run("MUTAG", "--model", "sgc,gin", "--aggr", "sum,vpa", *QUICK, "--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in out.iterdir()) == ["report.html", "results.sqlite"]
+    assert f"Report:  {out / 'report.html'}" in result.stdout
+    assert "Left out: sgc has no aggregation sum" in result.stderr
+    table = [line.split("\t") for line in result.stdout.splitlines() if line.startswith("MUTAG\t")]
+    assert [row[1] for row in table] == ["GIN+sum", "GIN+vpa", "SGC+vpa"]
+    assert [row[3] for row in table] == ["87.2 ± 4.9", "86.7 ± 4.4", "73.9 ± 6.2"]
+
+
+def test_without_a_terminal_there_is_a_line_for_each_cell(tmp_path: Path) -> None:
+    arguments = ["MUTAG", "--model", "sgc", *QUICK, "--out", str(tmp_path)]
+    lines = _run(*arguments).stderr.splitlines()
+    assert lines[0] == "2 cells to run."
+    assert [line.split(":")[0] for line in lines[1:]] == [
+        "[1/2] SGC on MUTAG",
+        "[2/2] SGC+vpa on MUTAG",
+    ]
+    assert "left" in lines[1]
+    assert _run(*arguments).stderr == "0 cells to run, 2 finished before.\n"
+
+
+def test_in_a_terminal_there_are_bars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    result = _run("MUTAG", "--model", "sgc", *QUICK, "--out", str(tmp_path))
+    assert result.exit_code == 0
+    assert "━" in result.stderr
+    assert "[2/2] SGC+vpa on MUTAG" in result.stderr
+
+
+def test_the_default_folder_is_under_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert _run("MUTAG", "--model", "sgc", *QUICK).exit_code == 0
+    assert Path("runs/mutag/results.sqlite").exists()
+
+
+def test_seeds_baselines_and_other_widths(tmp_path: Path) -> None:
+    arguments = ["--model", "sgc", "--aggr", "vpa", "--seeds", "0,1", "--width", "8"]
+    result = _run("MUTAG", *arguments, "--baselines", *QUICK, "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    folds = Results(tmp_path).folds
+    assert folds.groupby("model")["seed"].nunique().to_dict() == {"MAJORITY": 1, "SGC": 2, "WL": 1}
+    assert set(folds["variant"]) == {"", "released, width 8"}
+    assert "WL subtree kernel + SVM" in result.stdout
+
+
+def test_graphs_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import torch\n"
+        "from torch_geometric.data import Data\n"
+        "def graphs():\n"
+        "    edges = torch.tensor([[0, 1], [1, 0]])\n"
+        "    return [Data(edge_index=edges, num_nodes=2 + y, y=y) for y in (0, 1)] * 10\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    result = _run("mine:graphs", *QUICK, "--model", "sgc", "--out", "results")
+    assert result.exit_code == 0, result.output
+    assert "paper" not in result.stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["MUTAGG"], "did you mean MUTAG?"),
+        (["MUTAG", "--model", "gim"], "did you mean gin?"),
+        (["MUTAG", "--model", "sgc", "--aggr", "max"], "the grid is empty"),
+        (["MUTAG", "--seed", "one"], "--seed: 'one' must be whole numbers"),
+        (["MUTAG", "--folds", "70"], "class 0 has 63 member(s), too few for 70 folds"),
+        (["MUTAG", "--features", "colour"], "colour"),
+        (["MUTAG", "--model", "sgc", "--depth", "3"], "option of sgc: 'depth' is unknown"),
+        (["absent.zip"], "absent.zip does not exist"),
+    ],
+)
+def test_a_mistake_is_answered_with_what_to_do(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    result = _run(*arguments, "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+
+
+def test_an_output_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = _run("MUTAG", *QUICK, "--out", str(tmp_path / "file"))
+    assert result.exit_code == 2
+    assert "is a file: name a folder" in result.stderr
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gnn_vpa", "run", "MUTAG", "--epochs", "100000"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        [*command, "--device", "cpu", "--out", str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "4 cells to run.\n"
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert rest == "Interrupted. What is finished is kept; type the same command again to go on.\n"

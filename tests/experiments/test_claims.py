@@ -1,0 +1,31 @@
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from gnn_vpa.experiments import claim
+
+
+def test_a_claim_is_exclusive_says_whose_it_is_and_goes_away(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "cell.lock"
+    with claim(path) as mine:
+        assert mine
+        assert path.read_text().split()[1] == str(multiprocessing.current_process().pid)
+        with claim(path) as again:
+            assert not again
+        assert path.read_text()  # the loser has not touched it
+    assert not path.exists()
+    with claim(path) as mine:
+        assert mine
+
+
+def test_a_claim_ends_with_an_error(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), claim(tmp_path / "cell.lock"):
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_a_dead_owner_left_is_no_claim(tmp_path: Path) -> None:
+    (tmp_path / "cell.lock").write_text("host 1\n")
+    with claim(tmp_path / "cell.lock") as mine:
+        assert mine

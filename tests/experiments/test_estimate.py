@@ -1,0 +1,46 @@
+from pathlib import Path
+
+import pytest
+
+from gnn_vpa.experiments import Cell, Estimate, Pace, calibrate, estimate, expand, run_grid, seen
+from gnn_vpa.training import Protocol, Task
+
+_CELL = Cell("MUTAG", Task("gin", "vpa"), Protocol(epochs=100), folds=10)
+
+
+def test_what_was_seen_of_the_same_is_preferred_to_the_model_and_the_model_to_others() -> None:
+    other = Pace("MUTAG", "gat", 4.0, 100.0)
+    model = Pace("PTC", "gin", 2.0, 100.0)
+    same = Pace("MUTAG", "gin", 1.0, 100.0)
+    sizes = {"MUTAG": 100.0}
+    assert estimate([_CELL], [other], sizes) == Estimate(4000.0, 6.0)
+    assert estimate([_CELL], [other, model], sizes) == Estimate(2000.0, 3.0)
+    assert estimate([_CELL], [other, model, same], sizes) == Estimate(1000.0, 1.5)
+
+
+def test_a_baseline_takes_no_time() -> None:
+    cells = expand(["MUTAG"], [], baselines=["majority"]).cells
+    assert estimate(cells, [Pace("MUTAG", "gin", 1.0, 1.0)], {}).seconds == 0
+
+
+def test_finished_cells_are_seen(tmp_path: Path) -> None:
+    cells = expand(["MUTAG"], ["sgc"], ["vpa"], protocol=Protocol(epochs=2), folds=3).cells
+    run_grid(cells, tmp_path, device="cpu")
+    (pace,) = seen(tmp_path)
+    assert (pace.dataset, pace.model, pace.work) == ("MUTAG", "sgc", 3371 + 7442)
+    assert 0 < pace.seconds < 10
+
+
+def test_calibration_takes_the_smallest_data_set_that_is_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GNN_VPA_DATA", str(tmp_path))
+    monkeypatch.setenv("GNN_VPA_CACHE", str(tmp_path))
+    cells = expand(["NCI1", "MUTAG"], ["sgc"], folds=2).cells
+    (pace,) = calibrate(cells, device="cpu")
+    assert (pace.dataset, pace.model) == ("MUTAG", "sgc")
+    assert calibrate(expand(["NCI1"], ["sgc"]).cells, device="cpu") == []
+
+
+def test_a_certain_estimate_has_no_range() -> None:
+    assert str(Estimate(0.2, 1.5)) == "about 1 s"

@@ -1,0 +1,38 @@
+"""With the real training: an interrupted cell goes on where it was."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from gnn_vpa.experiments import Cell, Progress, expand, read_curves, run_grid
+from gnn_vpa.training import Protocol, checkpoint
+
+
+class Seen(Progress):
+    def __init__(self, stop_at: int | None = None) -> None:
+        self.done: list[int] = []
+        self._stop_at = stop_at
+
+    def epochs(self, cell: Cell, done: int) -> None:
+        self.done.append(done)
+        if done == self._stop_at:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_cell_goes_on_to_the_same_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "_PAUSE", 0.0)
+    cells = expand(["MUTAG"], aggrs=["vpa"], protocol=Protocol(epochs=4), folds=2).cells
+    run_grid(cells, tmp_path / "whole", device="cpu")
+    broken = tmp_path / "broken"
+    with pytest.raises(KeyboardInterrupt):
+        run_grid(cells, broken, device="cpu", progress=Seen(stop_at=2))
+    kept = [path.name for path in (broken / "checkpoints").iterdir()]
+    assert kept == [f"{cells[0].key}.pt"]  # and no lock
+    rest = Seen()
+    run_grid(cells, broken, device="cpu", progress=rest)
+    assert rest.done == [3, 4]
+    whole, resumed = read_curves(tmp_path / "whole"), read_curves(broken)
+    pd.testing.assert_frame_equal(resumed, whole, check_exact=True)

@@ -1,0 +1,133 @@
+"""The file that results are kept in, and what happens when it cannot be one."""
+
+import shutil
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gnn_vpa.errors import GnnVpaError, UsageError
+from gnn_vpa.experiments import Cell, Store, read_curves, read_folds
+from gnn_vpa.experiments.store import finished, query
+from gnn_vpa.graphs import GraphSet
+from gnn_vpa.training import Outcome, Task
+
+_CELL = Cell("toy", Task("gin", "vpa"), folds=2)
+
+
+def _outcomes() -> list[Outcome]:
+    rising = np.array([0.25, 0.5, 0.75], np.float32)
+    return [Outcome.of(fold, 0, 1 - rising, rising, rising / 2) for fold in range(2)]
+
+
+def _record(store: Store, toy: GraphSet) -> None:
+    store.register("toy", toy)
+    session = store.begin("cpu", {})
+    store.record(_CELL, _outcomes(), session=session, seconds=3.0, device="cpu")
+
+
+def test_what_is_recorded_is_read_again(tmp_path: Path, toy: GraphSet) -> None:
+    with Store(tmp_path / "new" / "run") as store:
+        _record(store, toy)
+        assert store.finished() == finished(tmp_path / "new" / "run") == {_CELL.key}
+    folds = read_folds(tmp_path / "new" / "run")
+    assert folds["best_epoch"].tolist() == [2, 2]
+    assert folds["test_acc"].tolist() == [0.375, 0.375]
+    assert folds["seconds"].tolist() == [1.5, 1.5]
+    curves = read_curves(tmp_path / "new" / "run")
+    assert curves["epoch"].tolist() == [0, 1, 2] * 2
+    assert curves["train_loss"].tolist() == [0.75, 0.5, 0.25] * 2
+
+
+def test_a_cell_is_recorded_whole_or_not_at_all(tmp_path: Path, toy: GraphSet) -> None:
+    twice = [*_outcomes(), *_outcomes()]  # the third fold collides with the first
+    with Store(tmp_path) as store:
+        store.register("toy", toy)
+        session = store.begin("cpu", {})
+        with pytest.raises(sqlite3.IntegrityError):
+            store.record(_CELL, twice, session=session, seconds=1.0, device="cpu")
+        assert store.finished() == set()
+        store.record(_CELL, _outcomes(), session=session, seconds=1.0, device="cpu")
+    assert len(read_folds(tmp_path)) == 2
+
+
+def test_a_finished_cell_is_not_recorded_again(tmp_path: Path, toy: GraphSet) -> None:
+    with Store(tmp_path) as store:
+        _record(store, toy)
+        with pytest.raises(sqlite3.IntegrityError):
+            _record(store, toy)
+    assert len(read_folds(tmp_path)) == 2
+
+
+def test_a_full_disk_is_explained_and_loses_nothing(tmp_path: Path, toy: GraphSet) -> None:
+    with Store(tmp_path) as store:
+        _record(store, toy)
+        (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
+        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        large = np.ones(10_000, np.float32)
+        outcomes = [Outcome.of(0, 0, large, large, large)]
+        with pytest.raises(GnnVpaError, match=r"disk is full.* kept: make room, then type"):
+            store.record(replace(_CELL, seed=1), outcomes, session=1, seconds=1.0, device="cpu")
+        assert store.finished() == {_CELL.key}
+
+
+def test_a_results_file_of_another_version(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store._connection.execute("PRAGMA user_version = 99")
+    for opening in (Store, read_folds):
+        with pytest.raises(GnnVpaError, match=r"has format 99, but gnn-vpa .* has format 1"):
+            opening(tmp_path)
+
+
+def test_a_file_that_is_no_results_file(tmp_path: Path) -> None:
+    (tmp_path / "results.sqlite").write_text("not a database, but long enough to look like one")
+    for opening in (Store, read_folds):
+        with pytest.raises(GnnVpaError, match="no results file"):
+            opening(tmp_path)
+
+
+def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "results.sqlite")
+    connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+    before = (tmp_path / "results.sqlite").read_bytes()
+    with pytest.raises(GnnVpaError, match="no results file of gnn-vpa"):
+        Store(tmp_path)
+    assert (tmp_path / "results.sqlite").read_bytes() == before
+
+
+@pytest.mark.parametrize("inside", [(), ("deeper",)])
+def test_a_folder_that_is_a_file(tmp_path: Path, inside: tuple[str, ...]) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="is a file: name a folder"):
+        Store(tmp_path.joinpath("file", *inside))
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "results.sqlite").mkdir()  # as root, permissions would stop nothing
+    with pytest.raises(GnnVpaError, match=r"cannot write .* choose a folder"):
+        Store(tmp_path)
+
+
+def test_no_results(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there are no results in"):
+        read_folds(tmp_path)
+    assert finished(tmp_path) == set()
+
+
+def test_the_file_can_be_copied_at_any_moment(tmp_path: Path, toy: GraphSet) -> None:
+    with Store(tmp_path / "a") as store:
+        _record(store, toy)
+        (tmp_path / "b").mkdir()
+        shutil.copy(store.path, tmp_path / "b")
+        assert len(read_folds(tmp_path / "b")) == 2
+        assert [path.name for path in (tmp_path / "a").iterdir()] == ["results.sqlite"]
+
+
+def test_reading_leaves_the_file_alone(tmp_path: Path, toy: GraphSet) -> None:
+    with Store(tmp_path) as store:
+        _record(store, toy)
+    with pytest.raises(GnnVpaError, match="readonly"):
+        query(tmp_path, "DELETE FROM folds")
