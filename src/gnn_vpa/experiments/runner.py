@@ -10,6 +10,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..graphs import GraphSet, features, load, splits
 from ..training import Lane, Outcome, fit
+from ._workers import assistants, single_thread, worker_count
 from .baselines import fit_baseline, obstacle
 from .cell import Cell
 from .claims import claim
@@ -28,6 +29,7 @@ def run_grid(
     device: str = "auto",
     configuration: Mapping[str, object] | None = None,
     progress: Progress | None = None,
+    workers: int | None = None,
 ) -> None:
     """Run all cells that `out` has no results of yet, and record each when it is finished.
 
@@ -42,6 +44,8 @@ def run_grid(
         device: `auto` (CUDA where it is there), `cpu` or `cuda`.
         configuration: What was asked for, to be kept with the results.
         progress: Told of each step.
+        workers: Number of processes, each with one thread. By default one for each core on the
+            CPU, and one in all on a GPU.
 
     Raises:
         GnnVpaError: The data are not there or not fit for the folds (before anything is
@@ -72,7 +76,10 @@ def run_grid(
             for name, graphs in data.items():
                 store.register(name, graphs)
             session = store.begin(device_name(device), configuration or {})
-            _Worker(store, session, data, checkpoints, device, progress).run(pending)
+            worker = _Worker(store, session, data, checkpoints, device, progress)
+            more = (workers or worker_count(device, len(pending))) - 1
+            with single_thread(device), assistants(more, pending, Path(out), data_dir, device):
+                worker.run(pending)
             store.end(session)
     with suppress(OSError):  # there is none, or another process still uses it
         checkpoints.rmdir()

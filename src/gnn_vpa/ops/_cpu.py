@@ -4,7 +4,7 @@
   tens of times faster than gather and scatter. Rows longer than ``_LONG`` are summed in pieces:
   a sum of a million float32 terms in a row would lose four digits.
 - ``sddmm``: ``sampled_addmm``, which reads each pair of rows in place.
-- ``segmax``: rows of like degree side by side, so that the maximum runs along a dense axis.
+- ``segmax``: rows of one degree side by side, so that the maximum runs along a dense axis.
 """
 
 import warnings
@@ -96,52 +96,43 @@ def _silence_beta_warning() -> None:
 
 def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:
     out = x.new_zeros(csr.rowptr.numel() - 1, x.shape[1])
-    for block, places, present in _blocks(csr, m, x.shape[1]):
-        values = x[csr.col[places]]
-        if present is None:
+    absent = None if m is None or bool((m > 0).all()) else m[positions(csr)] <= 0
+    for block, places in _blocks(csr, x.shape[1]):
+        values = _rows_of(x, csr.col[places])
+        if absent is None:
             out[block] = values.amax(1)
         else:
-            best = values.masked_fill_(~present.unsqueeze(-1), -torch.inf).amax(1)
-            out[block] = best.masked_fill_(~present.any(1, keepdim=True), 0)
+            gone = absent[places]
+            best = values.masked_fill_(gone.unsqueeze(-1), -torch.inf).amax(1)
+            out[block] = best.masked_fill_(gone.all(1, keepdim=True), 0)
     return out
 
 
 def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, csr: CSR) -> Tensor:
     out = torch.zeros_like(own, dtype=accumulator(own.dtype))
-    for block, places, present in _blocks(csr, m, own.shape[1]):
-        won = other[csr.col[places]] == own[block].unsqueeze(1)
-        if present is not None:
-            won &= present.unsqueeze(-1)
-        value = won.to(out.dtype) if share is None else won * share[csr.col[places]]
-        if m is not None:
-            value = value * m[positions(csr)][places].unsqueeze(-1)
+    times = None if m is None else m[positions(csr)]
+    for block, places in _blocks(csr, own.shape[1]):
+        around = csr.col[places]
+        won = _rows_of(other, around) == own[block].unsqueeze(1)
+        value = won.to(out.dtype) if share is None else won * _rows_of(share, around)
+        if times is not None:
+            value = value.mul_(times[places].unsqueeze(-1))
         out[block] = value.sum(1)
     return out
 
 
-def _blocks(
-    csr: CSR, m: Tensor | None, width: int
-) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-    """Yield rows of like degree with their edges as a rectangle.
+def _rows_of(x: Tensor, index: Tensor) -> Tensor:
+    """Gather rows of ``x [S, F]``: ``[B, d] -> [B, d, F]``, faster than by ``x[index]``."""
+    return x.index_select(0, index.flatten()).view(*index.shape, x.shape[1])
 
-    Yields:
-        rows ``[B]``, the positions of their edges ``[B, d]`` (padded by repeating the last), and
-        which of them count, ``[B, d]``, or None where all do.
-    """
+
+def _blocks(csr: CSR, width: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield rows of the same degree ``d > 0``, and the positions of their edges, ``[B, d]``."""
     degree, order = csr.rowptr.diff().sort()
-    first = int(torch.searchsorted(degree, 1))
+    sizes, counts = torch.unique_consecutive(degree, return_counts=True)
     room = max(1, _BLOCK // max(1, width))
-    while first < len(order):
-        # Rows ascend in degree: as many as fit if each were as long as the longest among them.
-        count = max(1, room // int(degree[first]))
-        count = max(1, min(count, room // int(degree[min(first + count, len(order)) - 1])))
-        block = order[first : first + count]
-        size = degree[first : first + count].unsqueeze(1)
-        step = torch.arange(int(size[-1]), dtype=csr.rowptr.dtype).expand(len(block), -1)
-        places = csr.rowptr[block].unsqueeze(1) + torch.minimum(step, size - 1)
-        present = step < size if int(size[0]) < int(size[-1]) else None
-        if m is not None:
-            alive = m[positions(csr)][places] > 0
-            present = alive if present is None else present & alive
-        yield block, places, present
-        first += len(block)
+    for size, alike in zip(sizes.tolist(), torch.split(order, counts.tolist()), strict=True):
+        if size > 0:
+            steps = torch.arange(size, dtype=csr.rowptr.dtype)
+            for block in torch.split(alike, max(1, room // size)):
+                yield block, csr.rowptr[block].unsqueeze(1) + steps
