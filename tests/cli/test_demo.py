@@ -7,6 +7,11 @@ from gnn_vpa import Results
 from gnn_vpa.cli._app import app
 
 
+@pytest.fixture(autouse=True)
+def _one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GNN_VPA_WORKERS", "1")
+
+
 def test_all_four_aggregations_beside_the_paper_without_any_data_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

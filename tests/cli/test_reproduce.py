@@ -10,6 +10,11 @@ from gnn_vpa.experiments import Cell, expand, run_grid, select
 from gnn_vpa.training import Protocol
 
 
+@pytest.fixture(autouse=True)
+def _one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GNN_VPA_WORKERS", "1")
+
+
 def _reproduce(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["reproduce", *arguments, "--device", "cpu"])
 

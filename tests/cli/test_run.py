@@ -15,6 +15,11 @@ from gnn_vpa.cli._app import app
 QUICK = ["--epochs", "2", "--folds", "3", "--device", "cpu"]
 
 
+@pytest.fixture(autouse=True)
+def _one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GNN_VPA_WORKERS", "1")
+
+
 def _run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["run", *arguments])
 

@@ -28,6 +28,7 @@ def start() -> Start:
     """Start a process that runs the cells; a server with all imports done makes that quick."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setenv("GNN_VPA_WORKERS", "1")
         context: ForkServerContext = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(
             ["gnn_vpa.experiments", "gnn_vpa.nn", "sklearn.model_selection"]
