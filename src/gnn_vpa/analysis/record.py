@@ -65,9 +65,10 @@ def write_record(
     for setting, part in parts:
         if len(parts) > 1:
             lines += [f"## {_title(setting)}", ""]
-        lines += _results(part, level="##" if len(parts) == 1 else "###")
+        level = "##" if len(parts) == 1 else "###"
+        lines += _results(part, level)
         if setting in of_setting:
-            lines += _figures(setting, of_setting[setting], path)
+            lines += [f"{level} Learning curves", "", *_figures(setting, of_setting[setting], path)]
     lines += ["## Settings and provenance", "", *_entries(provenance), ""]
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
@@ -121,7 +122,6 @@ def _cells(compared: pd.DataFrame, level: str) -> Iterator[str]:
 
 
 def _figures(setting: Setting, curves: pd.DataFrame, path: Path) -> Iterator[str]:
-    yield from ("### Learning curves", "")
     yield from ("Training loss: mean over folds, and a band of one standard deviation.", "")
     folder = path.parent / "img"
     folder.mkdir(exist_ok=True)

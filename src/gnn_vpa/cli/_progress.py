@@ -12,7 +12,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
-from ..experiments import Cell, Pace, Progress, duration, estimate, seen, size
+from ..experiments import (
+    Cell,
+    Estimate,
+    Progress,
+    duration,
+    estimate,
+    fold_accuracies,
+    seen,
+    size,
+)
 from ..training import Outcome
 
 
@@ -28,9 +37,12 @@ class Lines(Progress):
     """
 
     def __init__(self, out: str | Path) -> None:
+        self._out = out
         self._paces = seen(out)
         self._pending: list[Cell] = []
+        self._finished: list[Cell] = []
         self._total = 0
+        self._began = time.monotonic()
         self._waiting = False
 
     def __enter__(self) -> Self:
@@ -42,23 +54,18 @@ class Lines(Progress):
     def plan(self, pending: Sequence[Cell], finished: int) -> None:
         """Say what is done and what remains."""
         self._pending, self._total = list(pending), len(pending) + finished
+        self._began = time.monotonic()
         kept = f", {finished} finished before" if finished else ""
         self.note(f"{len(pending)} cells to run{kept}{self.time_left()}.")
 
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Say what came out."""
-        if cell.protocol is not None and math.isfinite(work := size(cell)):
-            pace = seconds / cell.folds / cell.protocol.epochs
-            self._paces.append(Pace(cell.dataset, cell.task.model, pace, work))
-        self._done(cell)
-        self.note(
-            f"{self._count()} {cell}: {_accuracy(outcomes)}, {duration(seconds)}{self.time_left()}"
-        )
+        reached = [outcome.test_acc for outcome in outcomes if outcome.diverged_epoch is None]
+        self._done(cell, f"{_accuracy(reached)}, {duration(seconds)}")
 
     def elsewhere(self, cell: Cell) -> None:
-        """Say that another process was quicker."""
-        self._done(cell)
-        self.note(f"{self._count()} {cell}: finished by another process")
+        """Say what came out in a process beside this one."""
+        self._done(cell, _accuracy(fold_accuracies(self._out, cell)))
 
     def wait(self, cells: Sequence[Cell]) -> None:
         """Say once what is waited for."""
@@ -74,11 +81,21 @@ class Lines(Progress):
         """Return the expected time as the end of a sentence, where anything is known."""
         if not self._paces or not self._pending:
             return ""
-        sizes = {cell.dataset: size(cell) for cell in self._pending if math.isfinite(size(cell))}
-        return f"; {estimate(self._pending, self._paces, sizes)} left"
+        ahead = self._estimate(self._pending)
+        # Several processes may be at work: what is done took less time here than it did them.
+        behind = self._estimate(self._finished).seconds
+        share = (time.monotonic() - self._began) / behind if behind else 1.0
+        return f"; {Estimate(ahead.seconds * min(share, 1.0), ahead.factor)} left"
 
-    def _done(self, cell: Cell) -> None:
+    def _estimate(self, cells: Sequence[Cell]) -> Estimate:
+        sizes = {cell.dataset: size(cell) for cell in cells if math.isfinite(size(cell))}
+        return estimate(cells, self._paces, sizes)
+
+    def _done(self, cell: Cell, came_out: str) -> None:
         self._pending.remove(cell)
+        self._finished.append(cell)
+        self._paces = seen(self._out)
+        self.note(f"{self._count()} {cell}: {came_out}{self.time_left()}")
 
     def _count(self) -> str:
         return f"[{self._total - len(self._pending)}/{self._total}]"
@@ -164,9 +181,9 @@ def progress_of(out: str | Path) -> Lines:
     return Terminal(out) if Console(stderr=True).is_terminal else Lines(out)
 
 
-def _accuracy(outcomes: Sequence[Outcome]) -> str:
-    reached = [100 * outcome.test_acc for outcome in outcomes if outcome.diverged_epoch is None]
+def _accuracy(reached: Sequence[float]) -> str:
     if not reached:
         return "diverged"
-    spread = f" ± {stdev(reached):.1f}" if len(reached) > 1 else ""
-    return f"{fmean(reached):.1f}{spread} %"
+    percent = [100 * accuracy for accuracy in reached]
+    spread = f" ± {stdev(percent):.1f}" if len(percent) > 1 else ""
+    return f"{fmean(percent):.1f}{spread} %"

@@ -27,6 +27,7 @@ from .runner import resolve_device as resolve_device
 from .runner import run_grid as run_grid
 from .store import Store as Store
 from .store import finished as finished
+from .store import fold_accuracies as fold_accuracies
 
 __all__ = [
     "BASELINES",
@@ -47,6 +48,7 @@ __all__ = [
     "expand",
     "finished",
     "fit_baseline",
+    "fold_accuracies",
     "preset",
     "read_curves",
     "read_folds",

@@ -97,7 +97,7 @@ def read_provenance(folder: str | Path) -> dict[str, object]:
     """
     cells = query(folder, "SELECT * FROM cells ORDER BY id")
     configuration = {
-        name.replace("_", " "): list(values)
+        name.removeprefix("num_").replace("_", " "): list(values)
         for name in _CONFIGURATION
         if (values := dict.fromkeys(c[name] for c in cells if c[name] not in (None, "", "{}")))
     }

@@ -173,6 +173,25 @@ def finished(folder: str | Path) -> set[str]:
     return {row["key"] for row in query(folder, "SELECT key FROM cells")}
 
 
+def fold_accuracies(folder: str | Path, cell: Cell) -> list[float]:
+    """Return the test accuracies of a finished cell's folds, without those that diverged.
+
+    Example:
+        >>> import tempfile
+        >>> from gnn_vpa.training import Task
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Store(folder).__exit__(None, None, None)
+        ...     fold_accuracies(folder, Cell("MUTAG", Task("gin", "vpa")))
+        []
+    """
+    rows = query(
+        folder,
+        "SELECT test_acc FROM folds JOIN cells ON id = cell "
+        f"WHERE key = '{cell.key}' AND status = 'done' ORDER BY fold",
+    )
+    return [row["test_acc"] for row in rows]
+
+
 def _fold(outcome: Outcome) -> dict[str, object]:
     curves = ("curve_train_loss", "curve_val_acc", "curve_test_acc")
     return {
