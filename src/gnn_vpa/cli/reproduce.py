@@ -75,7 +75,15 @@ def reproduce(
 
 
 def _show_plan(cells: list["Cell"], out: Path, data_dir: Path | None, device: str) -> None:
-    from gnn_vpa.experiments import calibrate, estimate, finished, seen, size
+    from gnn_vpa.experiments import (
+        calibrate,
+        estimate,
+        finished,
+        resolve_device,
+        seen,
+        size,
+        worker_count,
+    )
 
     done = finished(out)
     rest = [cell for cell in cells if cell.key not in done]
@@ -85,17 +93,18 @@ def _show_plan(cells: list["Cell"], out: Path, data_dir: Path | None, device: st
             paces = calibrate(rest, data_dir=data_dir, device=device)
         basis = "from a few epochs on the smallest data set"
     sizes = {cell.dataset: size(cell) for cell in cells}
+    workers = worker_count(resolve_device(device), len(rest))
     rows = []
     for dataset in sizes:
         of_set = [cell for cell in cells if cell.dataset == dataset]
         left = [cell for cell in of_set if cell in rest]
-        time = str(estimate(left, paces, sizes)) if left and paces else "-"
+        time = str(estimate(left, paces, sizes, workers)) if left and paces else "-"
         rows.append([dataset, str(len(of_set) - len(left)), str(len(left)), time])
     print_table("What is done, and what remains", ["data set", "done", "to run", "time"], rows)
     if not rest:
         typer.echo(f"All {len(cells)} cells are finished, in {out}.")
     elif paces:
-        total = estimate(rest, paces, sizes)
+        total = estimate(rest, paces, sizes, workers)
         typer.echo(f"{len(rest)} of {len(cells)} cells remain: {total}, {basis}.")
     else:
         typer.echo(f"{len(rest)} of {len(cells)} cells remain; no data set is here to time them.")

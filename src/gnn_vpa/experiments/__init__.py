@@ -1,5 +1,6 @@
 """Experiments: grids of trainings, run so that results survive, and the results themselves."""
 
+from ._workers import worker_count as worker_count
 from .baselines import BASELINES as BASELINES
 from .baselines import fit_baseline as fit_baseline
 from .cell import Cell as Cell
@@ -58,4 +59,5 @@ __all__ = [
     "seen",
     "select",
     "size",
+    "worker_count",
 ]

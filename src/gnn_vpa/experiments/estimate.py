@@ -10,6 +10,7 @@ from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, load
 from ..paper import published_statistics, resolve_name
 from ..training import Protocol, fit
+from ._workers import single_thread
 from .cell import Cell
 from .runner import lanes, resolve_device
 from .store import FILE, query
@@ -53,8 +54,10 @@ class Estimate:
         return f"about {duration(self.seconds)}" + (f" ({low} to {high})" if low != high else "")
 
 
-def estimate(cells: Iterable[Cell], paces: Sequence[Pace], sizes: Mapping[str, float]) -> Estimate:
-    """Expect that time grows with folds, epochs and the data's size.
+def estimate(
+    cells: Iterable[Cell], paces: Sequence[Pace], sizes: Mapping[str, float], workers: int = 1
+) -> Estimate:
+    """Expect that time grows with folds, epochs and the data's size, and that workers share it.
 
     What was seen of the same model and data set is trusted within a factor of 1.5, of the same
     model on other data 3, of other models 6. The factor of the sum is that of most of its time.
@@ -69,14 +72,15 @@ def estimate(cells: Iterable[Cell], paces: Sequence[Pace], sizes: Mapping[str, f
     for cell in cells:
         if cell.protocol is None:  # a baseline takes little, and no epochs
             continue
-        total = sizes.get(cell.dataset) or median(pace.work for pace in paces)
+        size = sizes.get(cell.dataset) or median(pace.work for pace in paces)
         of_model = [pace for pace in paces if pace.model == cell.task.model]
         same = [pace for pace in of_model if pace.dataset == cell.dataset]
         known = same or of_model or paces
         factor = 1.5 if same else 3.0 if of_model else 6.0
         rate = median(pace.seconds / pace.work for pace in known)
-        by_factor[factor] += rate * total * cell.folds * cell.protocol.epochs
-    return Estimate(sum(by_factor.values()), max(by_factor, key=lambda f: by_factor[f]))
+        by_factor[factor] += rate * size * cell.folds * cell.protocol.epochs
+    total = sum(by_factor.values()) / workers
+    return Estimate(total, max(by_factor, key=lambda f: by_factor[f]))
 
 
 def seen(out: str | Path) -> list[Pace]:
@@ -122,7 +126,8 @@ def calibrate(
         except GnnVpaError:
             continue
         # The first time of all warms up; the difference leaves out what each training prepares.
-        _, short, long = (_time(cell, graphs, n, resolve_device(device)) for n in (1, 1, 4))
+        with single_thread(resolve_device(device)):
+            _, short, long = (_time(cell, graphs, n, resolve_device(device)) for n in (1, 1, 4))
         pace = max(long - short, 1e-6) / 3 / cell.folds
         paces.append(Pace(cell.dataset, model, pace, work(graphs.num_nodes, graphs.num_edges)))
     return paces

@@ -45,8 +45,14 @@ class Linear(nn.Linear):
 
     def _lookup(self, codes: Tensor) -> Tensor:
         if self.weight.dim() == 2:
-            return F.embedding(codes, self.weight.mT)
+            return _taken(self.weight.mT, codes)
         lanes, _, width = self.weight.shape
         first = torch.arange(0, lanes * width, width, device=codes.device)
         rows = by_lane(codes, lanes) + first.unsqueeze(1)
-        return F.embedding(rows.flatten(), self.weight.mT.flatten(0, 1))
+        return _taken(self.weight.mT.flatten(0, 1), rows.flatten())
+
+
+def _taken(table: Tensor, rows: Tensor) -> Tensor:
+    """Return rows of ``table``, by the call whose backward pass suits the device."""
+    # On CUDA that of embedding waits for the device, which a captured step must not.
+    return table.index_select(0, rows) if table.is_cuda else F.embedding(rows, table)

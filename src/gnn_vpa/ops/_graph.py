@@ -11,6 +11,7 @@ from torch import Tensor
 from ..errors import UsageError
 from ._csr import CSR, grouped, measured, moved, rows, transpose
 from ._formats import Sizes, checked_multiplicity, endpoints
+from ._operators import spmm
 
 
 def _trainable() -> AbstractContextManager[None]:
@@ -154,9 +155,11 @@ class Graph:
         """Number of neighbours of each target, multiplicities counted, ``[num_targets]``."""
         if self.multiplicity is None:
             return self.degree
-        rowptr, _, edge, _ = self.by_target
-        counts = self.multiplicity if edge is None else self.multiplicity[edge]
-        return torch.segment_reduce(counts, "sum", offsets=rowptr.long())
+        rowptr, col, edge, longest = self.by_target
+        numbers = torch.arange(len(col), dtype=col.dtype, device=col.device)
+        edges = (rowptr, numbers if edge is None else edge, None, longest)
+        counts = self.multiplicity.view(-1, 1, 1)
+        return spmm(counts, None, None, None, *edges, None, None, None, 0).flatten()
 
     def to(self, device: torch.device | str) -> Graph:
         """Return the graph on another device (itself, if it is there already).

@@ -5,6 +5,7 @@ import logging
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,8 @@ class Checkpoint:
 
     def keep(self, group: Group) -> None:
         """Write the group's state, unless that was a moment ago."""
-        if time.monotonic() - self._written >= _PAUSE:
+        if self._path is not None and time.monotonic() - self._written >= _PAUSE:
+            group.sync()
             self._write(
                 {
                     "keys": repr(group.keys),
@@ -75,17 +77,21 @@ class Checkpoint:
     def _write(self, group: dict[str, Any] | None) -> None:
         if self._path is None:
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         part = self._path.with_suffix(f".{os.getpid()}.part")
         records = [
             {field.name: _plain(getattr(outcome, field.name)) for field in fields(Outcome)}
             for outcome in self.outcomes
         ]
         try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             torch.save({"purpose": self._purpose, "outcomes": records, "group": group}, part)
             part.replace(self._path)
+        except (OSError, RuntimeError) as error:
+            # A full disk, as torch reports it: the training itself needs no file.
+            _log.warning("%s cannot be written (%s): training goes on", self._path, error)
         finally:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
         self._written = time.monotonic()
 
     def _read(self) -> dict[str, Any]:

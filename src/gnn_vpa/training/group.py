@@ -49,7 +49,10 @@ class Group:
                 models.append(model_for(task, graphs).to(device, dtype))
         self.params, self.buffers = stack_module_state(models)
         self.optimizer = torch.optim.Adam(
-            list(self.params.values()), lr=protocol.learning_rate, fused=True
+            list(self.params.values()),
+            lr=protocol.learning_rate,
+            fused=True,
+            capturable=device.type == "cuda",
         )
         self.epoch = 0
         self.curves = np.full((3, len(lanes), protocol.epochs), np.nan, dtype=_NUMPY[dtype])
@@ -74,8 +77,12 @@ class Group:
             self.curves[row, :, self.epoch] = self._accuracy(batches)
         self.epoch += 1
 
+    def sync(self) -> None:
+        """Make sure that ``curves`` are up to date."""
+
     def outcomes(self) -> list[Outcome]:
         """Return what each lane came to."""
+        self.sync()
         return [
             Outcome.of(lane.fold, lane.seed, *(self.curves[:, row]))
             for row, lane in enumerate(self.lanes)

@@ -15,6 +15,7 @@ from .task import Task
 
 _log = logging.getLogger("gnn_vpa")
 _WORTHWHILE = 0.9  # merge if at most this share of the nodes remains: counting costs a little too
+_SHORT = 64
 _NARROW = 256  # columns that may be written out for every node, one-hot or not
 
 
@@ -63,7 +64,10 @@ def resident(
     own = features(graphs, task.features)
     looped = task.model.lower() in ("gat", "sgc")
     whole = _whole(graphs, looped)
-    x = own.codes if own.dense is None and own.codes is not None else own.matrix().to(dtype)
+    codes = own.codes if own.dense is None else None
+    if device.type == "cuda" and own.width <= _SHORT:
+        codes = None  # a matrix product is quicker there than a lookup and its backward pass
+    x = own.matrix().to(dtype) if codes is None else codes
     graph: Graph | None = whole
     node_ptr, times, small = graphs.node_ptr, None, None
     if merging:

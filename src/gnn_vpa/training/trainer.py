@@ -7,6 +7,7 @@ import torch
 
 from ..errors import UsageError
 from ..graphs import GraphSet
+from .captured import CapturedGroup
 from .checkpoint import Checkpoint
 from .group import Group
 from .resident import model_for, resident
@@ -72,7 +73,8 @@ def fit(
         if done < len(outcomes):
             done += len(lanes_here)
             continue
-        group = Group(graphs, data, task, protocol, lanes_here, model, dtype)
+        make = CapturedGroup if device.type == "cuda" else Group
+        group = make(graphs, data, task, protocol, lanes_here, model, dtype)
         saved.restore(group)
         while group.epoch < protocol.epochs:
             group.run_epoch()
