@@ -49,6 +49,7 @@ def test_attention_against_the_reference_path(batch, features, device, same):
     same(lambda x, e: attend(x, graph, e), plain, features.to(device), logits, tolerance=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:The usage of `scatter")  # PyG recommends a package
 @pytest.mark.parametrize("aggr", ["sum", "mean", "max", "vpa"])
 def test_against_pyg(batch, features, device, aggr, same):
     edge_index = batch.edge_index.to(device)

@@ -91,7 +91,8 @@ def _silence_beta_warning() -> None:
     # PyTorch says once in a process that CSR tensors are in beta: of no use to our users.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        torch.eye(1).to_sparse_csr()
+        pattern, one = torch.eye(1).to_sparse_csr(), torch.ones(1, 1)
+        torch.sparse.sampled_addmm(pattern, one, one, beta=0)
 
 
 def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:

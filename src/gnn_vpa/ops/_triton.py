@@ -21,7 +21,7 @@ from torch import Tensor
 from ._csr import CSR
 from ._dtypes import accumulator
 
-_LONG = 1024  # edges of a row that one program reads
+_LONG = 128  # edges of a row that one program reads, about as long as a launch takes
 _ACCUMULATORS = {torch.float32: tl.float32, torch.float64: tl.float64}
 
 
@@ -149,7 +149,7 @@ def _joined(
 def _row_kernel(
     x, w, a, b, rowptr, col, edge, pieces, out, size, heads, a_heads, b_heads, width,
     MAX: tl.constexpr, ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
-    LONG: tl.constexpr,
+    LONG: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     """Reduce one row and scale it."""
     row = tl.program_id(0).to(tl.int64)
@@ -161,7 +161,7 @@ def _row_kernel(
         value = _span(x, w, b, col, edge, start, end, d, inside, size, heads, b_heads, width,
                       MAX, ACC, TILE, BLOCK)  # fmt: skip
     elif end - start > LONG:
-        value = _joined(pieces, start, end, d, inside, size, MAX, ACC, TILE, BLOCK, LONG)
+        value = _joined(pieces, start, end, d, inside, size, MAX, ACC, WIDE, BLOCK, LONG)
     else:
         value = _span(x, w, b, col, edge, start, end, d, inside, size, heads, b_heads, width,
                       MAX, ACC, TILE, BLOCK)  # fmt: skip
@@ -281,16 +281,19 @@ def _reduce(
     blocks = _ceil(size, shape["BLOCK"])
     sizes = (size, heads, b_heads, size // heads)
     pieces = None
+    # A long row is read in wide tiles: fewer turns, and fewer terms for each running sum.
+    wide = min(_LONG, 1024 // shape["BLOCK"])
     with _device(x):
         if csr.longest > _LONG:
             count = _ceil(num_edges, _LONG)
             pieces = x.new_empty(count, 2, size, dtype=accumulator(x.dtype))
             _piece_kernel[(count, blocks)](
-                x, w, b, *csr[:3], pieces, num_rows, num_edges, *sizes, **shape
+                x, w, b, *csr[:3], pieces, num_rows, num_edges, *sizes, **shape | {"TILE": wide}
             )
         _row_kernel[(num_rows, blocks)](
-            x, w, a, b, *csr[:3], pieces, out, size, heads, a_heads, b_heads, size // heads, **shape
-        )
+            x, w, a, b, *csr[:3], pieces, out, size, heads, a_heads, b_heads, size // heads,
+            WIDE=wide, **shape,
+        )  # fmt: skip
 
 
 def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
