@@ -13,6 +13,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give each parallel worker one thread, so that workers do not fight over the cores."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         torch.set_num_threads(1)
+    # Runs inside tests start no processes of their own; tests/experiments/test_workers.py does.
+    os.environ["GNN_VPA_WORKERS"] = "1"
 
 
 @pytest.fixture(scope="session")

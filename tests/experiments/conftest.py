@@ -13,11 +13,6 @@ from gnn_vpa.graphs import GraphSet
 from gnn_vpa.training import Lane, Outcome
 
 
-@pytest.fixture(autouse=True)
-def _one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GNN_VPA_WORKERS", "1")
-
-
 @pytest.fixture
 def toy() -> GraphSet:
     """Paths (class 0) and triangles (class 1), twenty of each."""

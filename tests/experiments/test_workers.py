@@ -1,0 +1,93 @@
+"""Processes side by side: the same rows, and none that outlives the one it works for."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from gnn_vpa.errors import UsageError
+from gnn_vpa.experiments import expand, read_folds, run_grid, worker_count
+from gnn_vpa.training import Protocol
+
+_CELLS = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=2), folds=2, seeds=range(4)).cells
+
+
+def rows(out: Path) -> pd.DataFrame:
+    keys = ["aggregation", "seed", "fold"]
+    return read_folds(out).drop(columns="seconds").set_index(keys).sort_index()
+
+
+def test_two_processes_record_what_one_records(tmp_path: Path) -> None:
+    run_grid(_CELLS, tmp_path / "one", device="cpu", workers=1)
+    run_grid(_CELLS, tmp_path / "two", device="cpu", workers=2)
+    pd.testing.assert_frame_equal(rows(tmp_path / "one"), rows(tmp_path / "two"))
+    assert not (tmp_path / "two" / "checkpoints").exists()
+
+
+_ENDLESS = """
+from gnn_vpa.experiments import expand, run_grid
+from gnn_vpa.training import Protocol
+cells = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=10**6), seeds=range(2)).cells
+run_grid(cells, {out!r}, device="cpu", workers=2)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for children in /proc")
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_assistants_leave_with_the_process_they_work_for(tmp_path: Path, end: int) -> None:
+    program = _ENDLESS.format(out=str(tmp_path))
+    parent = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
+    try:
+        assistant = _until(lambda: _child_of(parent.pid), 60)
+        assert assistant is not None
+        _until(lambda: len(list(tmp_path.glob("checkpoints/*.lock"))) == 2, 60)
+        parent.send_signal(end)
+        parent.wait(20)
+        assert _until(lambda: not Path(f"/proc/{assistant}").exists(), 20)
+    finally:
+        parent.kill()
+
+
+def _until(condition, seconds):
+    """Wait until ``condition`` gives something true, and return it; None when time is up."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := condition():
+            return found
+        time.sleep(0.1)
+    return None
+
+
+def _child_of(pid: int) -> int | None:
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rsplit(")", 1)[1].split()[1])
+            command = (path.parent / "cmdline").read_bytes()
+        except (OSError, IndexError):
+            continue  # it ended while we looked
+        if parent == pid and b"_workers" in command:
+            return int(path.parent.name)
+    return None
+
+
+def test_a_process_for_each_core_and_no_more_than_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GNN_VPA_WORKERS")
+    cores = len(os.sched_getaffinity(0))
+    assert worker_count("cpu", pending=1000) == cores
+    assert worker_count("cpu", pending=1) == 1
+    assert worker_count("cuda", pending=1000) == 1
+    monkeypatch.setenv("GNN_VPA_WORKERS", "3")
+    assert worker_count("cpu", pending=1000) == 3
+    assert worker_count("cpu", pending=2) == 2
+
+
+@pytest.mark.parametrize("wrong", ["0", "many", "-1"])
+def test_a_wrong_number_of_workers(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    monkeypatch.setenv("GNN_VPA_WORKERS", wrong)
+    with pytest.raises(UsageError, match="GNN_VPA_WORKERS"):
+        worker_count("cpu", pending=2)
