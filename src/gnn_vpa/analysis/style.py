@@ -1,18 +1,13 @@
 """How methods are named, ordered and coloured, in every table and figure.
 
-The colours are Okabe and Ito's, which readers with any of the common colour vision deficiencies
-tell apart. No figure relies on them alone: lines also differ in their dashes.
+Readers with any of the common colour vision deficiencies tell the colours apart, and no figure
+relies on them alone: lines also differ in their dashes.
 """
 
 from collections.abc import Iterable
 
-COLOURS = {
-    "sum": "#D55E00",
-    "mean": "#0072B2",
-    "max": "#CC79A7",
-    "vpa": "#009E73",
-    "default": "#666666",
-}
+from ..palette import COLOURS
+
 DASHES = {"sum": "6 3", "mean": "2 2.5", "max": "8 3 2 3", "vpa": "none", "default": "4 4"}
 MODELS = ("GIN", "GCN", "SGC", "GAT", "MAJORITY", "WL")
 AGGREGATIONS = ("sum", "mean", "max", "default", "vpa")

@@ -5,8 +5,7 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from ..ops import Graph
-from ..ops._aggregate import Aggregation
+from ..ops import Aggregation, Graph
 from ._checks import check_counts, check_input, check_nodes, one_hot
 from ._heads import LevelsHead, MLPHead
 from ._message import GraphLike, aggregate

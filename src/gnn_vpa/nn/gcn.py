@@ -5,7 +5,7 @@ from typing import get_args
 
 from torch import Tensor, nn
 
-from ..ops._aggregate import Aggregation
+from ..ops import Aggregation
 from ._checks import checked_choice
 from ._heads import MLPHead
 from ._linear import Linear, Mix

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from ..ops import Graph, aggregate, attend
-from ..ops._aggregate import Aggregation
+from ..ops import Aggregation, Graph, aggregate, attend
 from .theory import predicted_variance
 
 Operator = Callable[[Tensor, Graph], Tensor]  # x [num_sources, width] -> [num_targets, width]

@@ -9,9 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...palette import COLOURS
 from .. import _format
 from ..findings import verdict
-from ..style import COLOURS, method_label
+from ..style import method_label
 from ._content import content
 
 if TYPE_CHECKING:
