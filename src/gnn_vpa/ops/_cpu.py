@@ -4,7 +4,7 @@
   tens of times faster than gather and scatter. Rows longer than ``_LONG`` are summed in pieces:
   a sum of a million float32 terms in a row would lose four digits.
 - ``sddmm``: ``sampled_addmm``, which reads each pair of rows in place.
-- ``segmax``: rows of one degree side by side, so that the maximum runs along a dense axis.
+- ``segmax``: rows of like degree side by side, so that the maximum runs along a dense axis.
 """
 
 import warnings
@@ -98,8 +98,8 @@ def _silence_beta_warning() -> None:
 def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:
     out = x.new_zeros(csr.rowptr.numel() - 1, x.shape[1])
     absent = None if m is None or bool((m > 0).all()) else m[positions(csr)] <= 0
-    for block, places in _blocks(csr, x.shape[1]):
-        values = _rows_of(x, csr.col[places])
+    for block, places, _ in _blocks(csr, x.shape[1]):
+        values = _rows_of(x, csr.col[places])  # an edge that stands twice changes no maximum
         if absent is None:
             out[block] = values.amax(1)
         else:
@@ -112,9 +112,11 @@ def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:
 def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, csr: CSR) -> Tensor:
     out = torch.zeros_like(own, dtype=accumulator(own.dtype))
     times = None if m is None else m[positions(csr)]
-    for block, places in _blocks(csr, own.shape[1]):
+    for block, places, counts in _blocks(csr, own.shape[1]):
         around = csr.col[places]
         won = _rows_of(other, around) == own[block].unsqueeze(1)
+        if counts is not None:
+            won &= counts.unsqueeze(-1)
         value = won.to(out.dtype) if share is None else won * _rows_of(share, around)
         if times is not None:
             value = value.mul_(times[places].unsqueeze(-1))
@@ -127,13 +129,26 @@ def _rows_of(x: Tensor, index: Tensor) -> Tensor:
     return x.index_select(0, index.flatten()).view(*index.shape, x.shape[1])
 
 
-def _blocks(csr: CSR, width: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield rows of the same degree ``d > 0``, and the positions of their edges, ``[B, d]``."""
+def _blocks(csr: CSR, width: int) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+    """Yield rows of about the same degree, with their edges as a rectangle.
+
+    Yields:
+        Rows ``[B]``; the positions of their edges, ``[B, d]``, the last repeated where a row has
+        fewer; and which of them count, ``[B, d]``, or None where all do.
+    """
     degree, order = csr.rowptr.diff().sort()
-    sizes, counts = torch.unique_consecutive(degree, return_counts=True)
+    # Up to 8 as they are, then four sizes an octave: few rectangles, at most a fifth of it spare.
+    unit = 2 ** (degree.clamp(min=8).log2().floor().int() - 2)
+    size = torch.where(degree <= 8, degree, (degree + unit - 1) // unit * unit)
+    sizes, counts = torch.unique_consecutive(size, return_counts=True)
     room = max(1, _BLOCK // max(1, width))
-    for size, alike in zip(sizes.tolist(), torch.split(order, counts.tolist()), strict=True):
-        if size > 0:
-            steps = torch.arange(size, dtype=csr.rowptr.dtype)
-            for block in torch.split(alike, max(1, room // size)):
-                yield block, csr.rowptr[block].unsqueeze(1) + steps
+    first = 0
+    for longest, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+        step = max(1, room // max(1, longest))
+        for begin in range(first, first + count, step) if longest > 0 else ():
+            end = min(begin + step, first + count)
+            own, places = degree[begin:end].unsqueeze(1), torch.arange(longest, dtype=degree.dtype)
+            present = None if bool((own == longest).all()) else places < own
+            places = csr.rowptr[order[begin:end]].unsqueeze(1) + torch.minimum(places, own - 1)
+            yield order[begin:end], places, present
+        first += count
