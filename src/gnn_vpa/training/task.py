@@ -33,6 +33,13 @@ class Task:
     features: FeatureKind = "auto"
     options: tuple[tuple[str, Any], ...] = ()
 
+    def __post_init__(self) -> None:
+        # Equal tasks must look equal too, because seeds are made from how they look: no "GIN"
+        # beside "gin", and no member of an enumeration in the place of a string.
+        for name in ("model", "aggr", "variant", "features"):
+            object.__setattr__(self, name, str.__str__(getattr(self, name)).lower())
+        object.__setattr__(self, "options", tuple(sorted(self.options)))
+
 
 @dataclass(frozen=True)
 class Protocol:
