@@ -1,6 +1,6 @@
 """Records of what is trained: equal ones look equal, and the epoch is chosen by validation."""
 
-from enum import Enum
+from enum import StrEnum
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from gnn_vpa.training import Outcome, Task
 from gnn_vpa.training.seeds import seed
 
 
-class Variant(str, Enum):
+class Variant(StrEnum):
     released = "released"
 
 
