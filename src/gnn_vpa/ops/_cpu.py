@@ -25,18 +25,21 @@ _BLOCK = 1 << 20  # elements of a gathered block: it should stay in the second-l
 
 def spmm(x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
     values = accumulable(x)
+    w = None if w is None else accumulable(w)[positions(csr)]
     if b is not None:
-        values = values * b.unsqueeze(-1)
-    if w is not None:
-        w = accumulable(w)[positions(csr)]
+        # A factor for each edge is a smaller thing than features scaled anew.
+        w = b[csr.col] if w is None else w * b[csr.col]
     heads = x.shape[1]
-    sums = [
-        _bags(values[:, h], None if w is None else w[:, h].contiguous(), csr) for h in range(heads)
-    ]
+    sums = [_bags(values[:, h], _head(w, h), csr) for h in range(heads)]
     out = sums[0].unsqueeze(1) if heads == 1 else torch.stack(sums, dim=1)
     if a is not None:
         out.mul_(a.unsqueeze(-1))
     return out.to(x.dtype)
+
+
+def _head(w: Tensor | None, head: int) -> Tensor | None:
+    """Return the weights of one head; a single column serves all."""
+    return None if w is None else w[:, head if w.shape[1] > 1 else 0].contiguous()
 
 
 def _bags(x: Tensor, w: Tensor | None, csr: CSR) -> Tensor:
@@ -48,16 +51,28 @@ def _bags(x: Tensor, w: Tensor | None, csr: CSR) -> Tensor:
         col, x.contiguous(), ptr, mode="sum", per_sample_weights=w, include_last_offset=True
     )
     if csr.longest > _LONG:
-        for row in (ptr.diff() > _LONG).nonzero().flatten().tolist():
-            start, end = int(ptr[row]), int(ptr[row + 1])
-            cuts = torch.arange(0, end - start + _LONG, _LONG, dtype=ptr.dtype)
-            cuts[-1] = end - start
-            own = None if w is None else w[start:end]
-            parts = _bags(x, own, CSR(cuts, col[start:end], None, _LONG))
-            ends = torch.tensor([0, len(parts)], dtype=ptr.dtype)
-            numbers = torch.arange(len(parts), dtype=ptr.dtype)
-            out[row] = _bags(parts, None, CSR(ends, numbers, None, len(parts)))
+        long = (ptr.diff() > _LONG).nonzero().flatten()
+        if len(long) > 0:
+            out[long] = _in_pieces(x, w, csr, long)
     return out
+
+
+def _in_pieces(x: Tensor, w: Tensor | None, csr: CSR, long: Tensor) -> Tensor:
+    """Sum long rows again: in pieces of ``_LONG`` edges first, and then the pieces."""
+    start = csr.rowptr[long]
+    length = csr.rowptr[long + 1] - start
+    begin = length.cumsum(0, dtype=length.dtype) - length  # among the long rows' edges alone
+    owner = torch.repeat_interleave(length)
+    position = torch.arange(len(owner)) + (start - begin)[owner]
+    count = (length + _LONG - 1) // _LONG
+    ends = torch.cat([count.new_zeros(1), count.cumsum(0, dtype=count.dtype)])
+    row = torch.repeat_interleave(count)
+    numbers = torch.arange(len(row), dtype=count.dtype)
+    cuts = begin[row] + (numbers - ends[row]) * _LONG
+    cuts = torch.cat([cuts, cuts.new_tensor([len(owner)])])
+    pieces = CSR(cuts, csr.col[position], None, _LONG)
+    parts = _bags(x, None if w is None else w[position], pieces)
+    return _bags(parts, None, CSR(ends, numbers, None, int(count.max())))
 
 
 def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
