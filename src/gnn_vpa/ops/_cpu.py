@@ -19,7 +19,8 @@ from ._csr import CSR, rows
 from ._dtypes import accumulable, accumulator
 from ._reference import in_user_order, positions
 
-_LONG = 512  # edges of a row that are summed in one go
+_LONG = 2048  # edges of a row that are summed in one go
+_PIECE = 512  # edges of the pieces in which a longer one is
 _BLOCK = 1 << 20  # elements of a gathered block: it should stay in the second-level cache
 
 
@@ -58,21 +59,24 @@ def _bags(x: Tensor, w: Tensor | None, csr: CSR) -> Tensor:
 
 
 def _in_pieces(x: Tensor, w: Tensor | None, csr: CSR, long: Tensor) -> Tensor:
-    """Sum long rows again: in pieces of ``_LONG`` edges first, and then the pieces."""
+    """Sum long rows again: in pieces of ``_PIECE`` edges first, and then the pieces."""
     start = csr.rowptr[long]
     length = csr.rowptr[long + 1] - start
     begin = length.cumsum(0, dtype=length.dtype) - length  # among the long rows' edges alone
     owner = torch.repeat_interleave(length)
     position = torch.arange(len(owner)) + (start - begin)[owner]
-    count = (length + _LONG - 1) // _LONG
+    count = (length + _PIECE - 1) // _PIECE
     ends = torch.cat([count.new_zeros(1), count.cumsum(0, dtype=count.dtype)])
     row = torch.repeat_interleave(count)
     numbers = torch.arange(len(row), dtype=count.dtype)
-    cuts = begin[row] + (numbers - ends[row]) * _LONG
+    cuts = begin[row] + (numbers - ends[row]) * _PIECE
     cuts = torch.cat([cuts, cuts.new_tensor([len(owner)])])
-    pieces = CSR(cuts, csr.col[position], None, _LONG)
+    pieces = CSR(cuts, csr.col[position], None, _PIECE)
     parts = _bags(x, None if w is None else w[position], pieces)
-    return _bags(parts, None, CSR(ends, numbers, None, int(count.max())))
+    whole = CSR(ends, numbers, None, int(count.max()))
+    if whole.longest > _PIECE:
+        return _in_pieces(parts, None, whole, torch.arange(len(long)))
+    return _bags(parts, None, whole)
 
 
 def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
