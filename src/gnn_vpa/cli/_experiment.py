@@ -57,7 +57,9 @@ def execute(
 def print_results(results: "Results") -> None:
     """Print every cell of a run beside the paper's, and what came out in sentences."""
     from gnn_vpa.analysis import accuracy_table, findings, split_by_setting
+    from gnn_vpa.analysis.remarks import remarks
 
+    curves = dict(split_by_setting(results.curves))
     for setting, folds in split_by_setting(results.folds):
         table = accuracy_table(folds)
         columns = list(table.datasets)
@@ -68,6 +70,9 @@ def print_results(results: "Results") -> None:
         print_table(f"Test accuracy in percent: {setting}", header, rows)
         for sentence in findings(folds):
             typer.echo(sentence)
+        if len(header) > 3:
+            for remark in remarks(setting, folds, curves.get(setting, results.curves[:0])):
+                typer.echo(remark)
 
 
 def _rows(table: "AccuracyTable", datasets: list[str]) -> list[list[str]]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from .._format import count, listing
-from .._published import FOLDS
 from ..comparison import compare_with_paper
 from ..figures import fold_dots, learning_curves
 from ..findings import findings
+from ..remarks import remarks
 from ..settings import KEYS, Setting, require_columns, split_by_setting
 from ..significance import dataset_tests, overall_tests
 from ..style import DATASETS, MODELS, in_order
@@ -20,8 +19,6 @@ from ..tables import AccuracyTable, accuracy_table
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_EPOCHS = 200
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ def _part(setting: Setting, folds: pd.DataFrame, curves: pd.DataFrame) -> Part:
     return Part(
         setting=setting,
         findings=findings(folds),
-        remarks=list(_remarks(setting, folds, curves)) if has_paper else [],
+        remarks=list(remarks(setting, folds, curves)) if has_paper else [],
         table=accuracy_table(folds),
         overall=overall_tests(folds),
         by_dataset=dataset_tests(folds),
@@ -89,24 +86,3 @@ def _with_columns(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame
         return frame.reindex(columns=[*columns])
     require_columns(frame, columns)
     return frame
-
-
-def _remarks(setting: Setting, folds: pd.DataFrame, curves: pd.DataFrame) -> Iterator[str]:
-    """How the run departs from the one that the paper's numbers come from."""
-    departures = []
-    if setting.variant != "released":
-        departures.append(f"the models are not as released but {setting.variant or 'as given'}")
-    by_cell = folds.groupby(["dataset", "model", "aggregation"])["fold"].nunique()
-    if by_cell.min() < FOLDS:
-        fewest = count(int(by_cell.min()), "fold")
-        scope = "every cell has" if by_cell.nunique() == 1 else "a cell has as few as"
-        departures.append(f"{scope} {fewest} instead of {FOLDS}")
-    if not curves.empty:
-        epochs = int(curves.groupby(["dataset", "model", "aggregation"])["epoch"].nunique().max())
-        if epochs != _EPOCHS:
-            departures.append(f"trainings took {count(epochs, 'epoch')} instead of {_EPOCHS}")
-    if departures:
-        yield (
-            f"Compare with the paper with care: {listing(departures)}. The published numbers are "
-            "of another protocol than these."
-        )
