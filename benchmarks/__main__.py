@@ -7,23 +7,28 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, imports
+from . import aggregation, imports, training
+from ._record import Record
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--seconds", type=float, default=6.0, help="time for each comparison")
-    parser.add_argument("--out", type=Path, help="also write the tables to this file")
-    options = parser.parse_args()
-    cuda = options.device == "cuda"
-    machine = torch.cuda.get_device_name() if cuda else f"{torch.get_num_threads()} CPU threads"
+    options = _options()
+    machine = (
+        torch.cuda.get_device_name()
+        if options.device == "cuda"
+        else f"{torch.get_num_threads()} CPU threads"
+    )
     versions = (
         f"Python {platform.python_version()}, torch {torch.__version__}, "
         f"PyG {torch_geometric.__version__}, {machine}"
     )
+    measure = {"aggregation": _aggregation, "training": _training}[options.what]
+    measure(options, versions)
+
+
+def _aggregation(options: argparse.Namespace, versions: str) -> None:
     parts = [versions, "## Aggregation", aggregation.report(options.device, options.seconds)]
-    if cuda:
+    if options.device == "cuda":
         parts += ["## Bandwidth", aggregation.bandwidth()]
     else:
         parts += ["## Import", imports.report()]
@@ -31,6 +36,57 @@ def main() -> None:
     print(text)
     if options.out:
         options.out.write_text(text + "\n")
+
+
+def _training(options: argparse.Namespace, versions: str) -> None:
+    settings = training.Settings(
+        options.device,
+        options.datasets,
+        options.parts or training.PARTS[options.device],
+        options.seconds,
+        options.rounds,
+        options.epochs,
+        options.lanes,
+    )
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Training")
+    training.report(settings, record)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "what", nargs="?", choices=["aggregation", "training"], default="aggregation"
+    )
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--seconds", type=float, default=6.0, help="time for each measurement")
+    parser.add_argument(
+        "--out", type=Path, help="also write the tables to this file (training: row by row, behind "
+        "what it holds, and as JSON lines beside it)"
+    )  # fmt: skip
+    own = parser.add_argument_group("training")
+    own.add_argument("--datasets", type=_names, default=training.DATASETS, metavar="A,B")
+    own.add_argument("--parts", type=_parts, metavar="A,B", help=f"of {', '.join(training.ALL)}")
+    own.add_argument("--rounds", type=int, default=3, help="turns that the contenders take")
+    own.add_argument("--epochs", type=int, help="epochs of ours, not as many as fit into the time")
+    own.add_argument("--lanes", type=_numbers, default=(1, 10, 40), metavar="1,10")
+    return parser.parse_args()
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _parts(text: str) -> list[str]:
+    parts = _names(text)
+    for part in parts:
+        if part not in training.ALL:
+            raise argparse.ArgumentTypeError(f"{part!r} is none of {', '.join(training.ALL)}")
+    return parts
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in _names(text)]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,12 @@
+"""The benchmarks are no part of the package: they are found at the root of the repository."""
+
+import importlib
+
+import pytest
+
+
+@pytest.fixture
+def benchmark_module(root, monkeypatch):
+    """Import a module of the benchmarks by name."""
+    monkeypatch.syspath_prepend(root)
+    return lambda name: importlib.import_module(f"benchmarks.{name}")
