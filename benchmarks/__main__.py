@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, imports, training
+from . import aggregation, imports, peer, training
 from ._record import Record
 
 
@@ -47,6 +47,7 @@ def _training(options: argparse.Namespace, versions: str) -> None:
         options.rounds,
         options.epochs,
         options.lanes,
+        options.manners,
     )
     record = Record(options.out, machine=versions)
     record.text(f"{versions}\n\n## Training")
@@ -65,11 +66,21 @@ def _options() -> argparse.Namespace:
         "what it holds, and as JSON lines beside it)"
     )  # fmt: skip
     own = parser.add_argument_group("training")
-    own.add_argument("--datasets", type=_names, default=training.DATASETS, metavar="A,B")
+    own.add_argument(
+        "--datasets",
+        type=_names,
+        default=training.DATASETS,
+        metavar="A,B",
+        help=f"by default {', '.join(training.DATASETS)}",
+    )
     own.add_argument("--parts", type=_parts, metavar="A,B", help=f"of {', '.join(training.ALL)}")
     own.add_argument("--rounds", type=int, default=3, help="turns that the contenders take")
     own.add_argument("--epochs", type=int, help="epochs of ours, not as many as fit into the time")
-    own.add_argument("--lanes", type=_numbers, default=(1, 10, 40), metavar="1,10")
+    own.add_argument(
+        "--lanes", type=_numbers, default=(1, 10, 40), metavar="A,B", help="how many side by side"
+    )
+    manners = ", ".join(manner.name for manner in peer.MANNERS["cuda"])
+    own.add_argument("--manners", type=_names, metavar="A,B", help=f"of the peer: {manners}")
     return parser.parse_args()
 
 

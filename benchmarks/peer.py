@@ -8,6 +8,7 @@ for them, and Adam is fused.
 """
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import NamedTuple
 
 import torch
@@ -78,7 +79,7 @@ MANNERS = {
         Manner("4 workers", workers=4),
         Manner("collated on the device", resident=True),
         Manner("compiled", compiled=True),
-        Manner("compiled, 4 workers", workers=4, compiled=True),
+        Manner("compiled with 4 workers", workers=4, compiled=True),
     ],
 }
 _JUDGED = {"cpu": 128, "cuda": 1024}  # graphs judged at once: a cache's fill, a GPU's
@@ -116,7 +117,7 @@ class Peer:
     ) -> None:
         self.device = device
         if manner.resident:
-            data = [graph.to(device) for graph in data]
+            data = [copy(graph).to(device) for graph in data]  # PyG moves a graph itself
         self.loader = DataLoader(
             [data[i] for i in split.train.tolist()],
             protocol.batch_size,

@@ -43,6 +43,7 @@ class Settings(NamedTuple):
     rounds: int = 3  # turns that the contenders take
     epochs: int | None = None  # measured ones, in the place of as many as fit into the seconds
     lanes: Sequence[int] = (1, 10, 40)
+    manners: Sequence[str] | None = None  # of the peer; all that the device has
 
 
 def report(settings: Settings, record: Record) -> None:
@@ -67,7 +68,7 @@ def cells(settings: Settings, record: Record) -> None:
     threads = torch.get_num_threads()
     for graphs in map(load, settings.datasets):
         ours = _cell(settings, graphs, lanes_of(graphs))
-        peers = _peers(graphs, settings.device)
+        peers = _peers(graphs, settings)
         times: dict[Manner, list[float]] = {manner: [] for manner in peers}
         for _ in range(settings.rounds):
             for manner, peer in list(peers.items()):
@@ -228,12 +229,13 @@ def _measured(settings: Settings, graphs: GraphSet, chosen: Sequence[Lane]) -> C
     return cell
 
 
-def _peers(graphs: GraphSet, device: str) -> dict[Manner, Peer]:
+def _peers(graphs: GraphSet, settings: Settings) -> dict[Manner, Peer]:
     data, fold = pyg_graphs(graphs), lanes_of(graphs, 1)[0].split
-    width = features(graphs).width
+    width, device, wanted = features(graphs).width, settings.device, settings.manners
     return {
         manner: Peer(data, fold, GIN(width, graphs.num_classes), Protocol(), device, manner)
         for manner in MANNERS[device]
+        if wanted is None or manner.name in wanted
     }
 
 
