@@ -49,9 +49,9 @@ def _grouped(
 ) -> Tensor:
     degree = rowptr.diff()
     while True:
-        salt = torch.randint(-(2**62), 2**62, (2, max(known, 1)), generator=draw)
+        salt = torch.randint(-(2**62), 2**62, (2, max(known, 1)), generator=draw).to(colour.device)
         # Sums of 64-bit numbers wrap around, which a hash may.
-        sums = torch.cat([torch.zeros(1, dtype=torch.int64), salt[0][around].cumsum(0)])
+        sums = torch.cat([salt.new_zeros(1), salt[0][around].cumsum(0)])
         digest = sums[rowptr[1:]] - sums[rowptr[:-1]] + salt[1][colour]
         group, first = _numbered(digest)
         leader = first[group]
@@ -63,19 +63,21 @@ def _grouped(
 def _same_rows(rowptr: Tensor, around: Tensor, leader: Tensor) -> bool:
     """Say whether each row equals its leader's; the lengths do already."""
     shift = rowptr[leader] - rowptr[:-1]
-    position = torch.arange(len(around)) + torch.repeat_interleave(shift, rowptr.diff())
+    position = torch.arange(len(around), device=around.device) + torch.repeat_interleave(
+        shift, rowptr.diff()
+    )
     return torch.equal(around, around[position])
 
 
 def _numbered(values: Tensor) -> tuple[Tensor, Tensor]:
     """Number equal values alike, in order of appearance: numbers, and who was the first of each."""
     ordered, place = values.sort(stable=True)
-    fresh = torch.ones(len(values), dtype=torch.bool)
+    fresh = torch.ones(len(values), dtype=torch.bool, device=values.device)
     fresh[1:] = ordered[1:] != ordered[:-1]
     first = place[fresh]  # stable: the earliest of its kind
     rank = torch.empty_like(first)
     order = first.argsort()
-    rank[order] = torch.arange(len(first))
+    rank[order] = torch.arange(len(first), device=values.device)
     number = torch.empty_like(place)
     number[place] = rank[fresh.cumsum(0) - 1]
     return number, first[order]
