@@ -1,8 +1,10 @@
 import csv
+import json
 import re
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from gnn_vpa.cli import expressivity
@@ -51,14 +53,16 @@ def test_a_terminal_gets_a_drawn_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\t" not in result.stdout
 
 
-def test_a_folder_gets_the_table_and_both_pictures(tmp_path: Path) -> None:
+def test_a_folder_gets_the_table_both_pictures_and_how_they_were_made(tmp_path: Path) -> None:
     out = tmp_path / "new" / "one"
     arguments = ["--aggr", "vpa", "--precision", "float32", "--out", str(out), *QUICK]
     result = CliRunner().invoke(app, ["expressivity", "MUTAG", *arguments])
     assert result.exit_code == 0
-    assert sorted(path.name for path in out.iterdir()) == [
-        f"expressivity.{ending}" for ending in ("csv", "png", "svg")
-    ]
+    written = [f"expressivity.{ending}" for ending in ("csv", "png", "svg")]
+    assert sorted(path.name for path in out.iterdir()) == [*written, "provenance.json"]
+    made = json.loads((out / "provenance.json").read_text())
+    assert made["options"]["depths"] == [1, 2]
+    assert made["torch"] == torch.__version__
     with (out / "expressivity.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [(row["depth"], row["seed"]) for row in rows] == [

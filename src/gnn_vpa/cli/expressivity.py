@@ -1,6 +1,7 @@
 """``gnn-vpa expressivity``: which graphs a random network tells apart."""
 
 import csv
+import json
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -52,7 +53,9 @@ def expressivity(
     ] = Device.auto,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="For expressivity.csv (every depth), .png and .svg."),
+        typer.Option(
+            metavar="DIR", help="For the numbers of every depth, the pictures and provenance."
+        ),
     ] = None,
     data_dir: DataDirOption = None,
 ) -> None:
@@ -81,10 +84,13 @@ def expressivity(
         "width": width,
         "features": features.value,
     }
-    rows = _measure(names, graphs, data_dir, device, options)
+    from gnn_vpa.experiments import resolve_device
+
+    where = resolve_device(device.value)
+    rows = _measure(names, graphs, data_dir, where, options)
     _print(rows)
     if out is not None:
-        _write(rows, out)
+        _write(rows, out, {**options, "graphs": graphs}, where)
 
 
 def _names(datasets: list[str] | None, data_dir: Path | None) -> list[str]:
@@ -102,18 +108,16 @@ def _measure(
     names: list[str],
     count: int,
     data_dir: Path | None,
-    device: Device,
+    device: str,
     options: dict[str, Any],
 ) -> list["Separation"]:
-    from gnn_vpa.experiments import resolve_device
     from gnn_vpa.signal import measure_expressivity
 
-    where = resolve_device(device.value)
     rows = []
     for number, name in enumerate(names, 1):
         place = f" ({number} of {len(names)})" if len(names) > 1 else ""
         with progress(f"Comparing the graphs of {name}{place}"):
-            rows += measure_expressivity(_load(name, count, data_dir), device=where, **options)
+            rows += measure_expressivity(_load(name, count, data_dir), device=device, **options)
     return rows
 
 
@@ -161,21 +165,36 @@ def _percent(share: float) -> str:
     return "100" if share == 1 else f"{int(share * 100_000) / 1000:.3f}"
 
 
-def _write(rows: Sequence["Separation"], folder: Path) -> None:
+def _write(
+    rows: Sequence["Separation"], folder: Path, options: dict[str, Any], device: str
+) -> None:
     from gnn_vpa.signal import plot_expressivity
 
     folder.mkdir(parents=True, exist_ok=True)
-    table = folder / "expressivity.csv"
-    with table.open("w", newline="") as file:
+    paths = [folder / f"expressivity.{ending}" for ending in ("csv", "png", "svg")]
+    _write_table(rows, paths[0])
+    figure = plot_expressivity(rows)
+    for picture in paths[1:]:
+        figure.savefig(picture, dpi=150)
+    paths.append(folder / "provenance.json")
+    paths[-1].write_text(_provenance(options, device))
+    for path in paths:
+        typer.echo(f"Wrote {path}")
+
+
+def _write_table(rows: Sequence["Separation"], path: Path) -> None:
+    with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
         for row in rows:
             cells = {**row._asdict(), "share": f"{row.share:.8f}", "noise": f"{row.noise:.3g}"}
             cells["seed"] = "any" if row.seed is None else row.seed
             writer.writerow([cells[column] for column in _COLUMNS])
-    figure = plot_expressivity(rows)
-    pictures = [folder / "expressivity.png", folder / "expressivity.svg"]
-    for picture in pictures:
-        figure.savefig(picture, dpi=150)
-    for path in (table, *pictures):
-        typer.echo(f"Wrote {path}")
+
+
+def _provenance(options: dict[str, Any], device: str) -> str:
+    from gnn_vpa.experiments.provenance import commit, device_name, versions
+
+    plain = {key: list(v) if isinstance(v, range) else v for key, v in options.items()}
+    made = {"options": plain, "device": device_name(device), "commit": commit(), **versions()}
+    return json.dumps(made, indent=2) + "\n"
