@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .pyg import register as register
     from .results import Results as Results
     from .results import run as run
+    from .signal import calibrate as calibrate
+    from .signal import init_ as init_
 
 __version__ = "0.1.0"
 
@@ -45,6 +47,7 @@ _ROOMS = {
         "register",
     ),
     "results": ("Results", "run"),
+    "signal": ("calibrate", "init_"),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -63,8 +66,10 @@ __all__ = [
     "attend",
     "backend",
     "build_model",
+    "calibrate",
     "convert",
     "global_vpa_pool",
+    "init_",
     "register",
     "run",
 ]

@@ -1,10 +1,19 @@
 """The signal in a network: what theory predicts beside what is measured."""
 
+from .calibration import Calibrated as Calibrated
+from .calibration import CalibrationReport as CalibrationReport
+from .calibration import calibrate as calibrate
+from .correlation import message_correlation as message_correlation
 from .expressivity import Separation as Separation
 from .expressivity import atlas as atlas
 from .expressivity import measure_expressivity as measure_expressivity
 from .expressivity import plot_expressivity as plot_expressivity
 from .figure import plot_variance as plot_variance
+from .initialise import Drawn as Drawn
+from .initialise import InitReport as InitReport
+from .initialise import init_ as init_
+from .layers import LayerSignal as LayerSignal
+from .layers import signal_by_layer as signal_by_layer
 from .neighbours import Measurement as Measurement
 from .neighbours import VariancePoint as VariancePoint
 from .neighbours import measure_attention_variance as measure_attention_variance
@@ -14,16 +23,25 @@ from .theory import predicted_attention_variance as predicted_attention_variance
 from .theory import predicted_variance as predicted_variance
 
 __all__ = [
+    "Calibrated",
+    "CalibrationReport",
+    "Drawn",
+    "InitReport",
+    "LayerSignal",
     "Measurement",
     "Separation",
     "VariancePoint",
     "atlas",
+    "calibrate",
+    "init_",
     "measure_attention_variance",
     "measure_expressivity",
     "measure_variance",
+    "message_correlation",
     "plot_expressivity",
     "plot_variance",
     "predicted_attention_variance",
     "predicted_variance",
+    "signal_by_layer",
     "variance_by_neighbours",
 ]
