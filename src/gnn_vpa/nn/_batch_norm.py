@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from ..ops._backend import backend
 from ._lanes import add_bias, by_lane
 from ._normalise import normalise
+from ._traced import is_traced
 
 
 class BatchNorm(nn.BatchNorm1d):
@@ -58,7 +59,7 @@ class BatchNorm(nn.BatchNorm1d):
         if offset is not None and self.weight.dim() == 1:
             shift = torch.add(shift, offset, alpha=0)
         rows = by_lane(x, len(scale))
-        if not _is_traced() and backend(x) == "triton":
+        if not is_traced() and backend(x) == "triton" and x.dtype in (torch.float32, torch.float64):
             return self._fused(rows, nodes, scale, shift, offset, relu).flatten(0, 1)
         scale, shift = self._broadcast(scale), self._broadcast(shift)
         added = 0 if offset is None else self._broadcast(offset.detach())
@@ -110,8 +111,3 @@ class BatchNorm(nn.BatchNorm1d):
     def _broadcast(self, values: Tensor) -> Tensor:
         """Shape ``[F]`` or ``[L, F]`` so that it meets rows ``[L, S, F]``: ``[L, 1, F]``."""
         return values.view(-1, 1, self.num_features)
-
-
-def _is_traced() -> bool:
-    """Say whether a compiler or a transform looks on, which a kernel of our own would blind."""
-    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()

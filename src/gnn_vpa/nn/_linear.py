@@ -6,7 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ._lane_product import LaneProduct
 from ._lanes import add_bias, by_lane
+from ._traced import is_traced
 
 Mix = Callable[[Tensor], Tensor]  # a sum over rows, [sources, F] -> [targets, F], of any width
 
@@ -41,9 +43,11 @@ class Linear(nn.Linear):
         if self.weight.dim() == 2:
             return F.linear(x, self.weight, bias)
         x = by_lane(x, self.weight.shape[0])
-        if bias is None:
-            return torch.bmm(x, self.weight.mT).flatten(0, 1)
-        return torch.baddbmm(bias.unsqueeze(1), x, self.weight.mT).flatten(0, 1)
+        if bias is not None:
+            return torch.baddbmm(bias.unsqueeze(1), x, self.weight.mT).flatten(0, 1)
+        if x.is_cuda and not is_traced():
+            return LaneProduct.apply(x, self.weight).flatten(0, 1)  # type: ignore[no-any-return, no-untyped-call]
+        return torch.bmm(x, self.weight.mT).flatten(0, 1)
 
     def _lookup(self, codes: Tensor) -> Tensor:
         if self.weight.dim() == 2:

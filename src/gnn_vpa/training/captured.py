@@ -98,10 +98,10 @@ class CapturedGroup(Group):
         self._trained = torch.tensor([len(lane.split.train) for lane in self.lanes], device=device)
         shapes, self._choice = self._shapes()
         self._chunk: dict[int, tuple[int, Plan]] = {}
-        shape = list(self.model.dropout_shape(size + 1))
+        shape = list(self.model.dropout_shape(size))
         self._front, self._last = shape[:-2], shape[-1]
         self._draws = torch.zeros(
-            *self._front, lanes, size + 1, self._last, device=device, dtype=self.dtype
+            *self._front, lanes, size, self._last, device=device, dtype=self.dtype
         )
         self._losses_sum = torch.zeros(lanes, device=device, dtype=self.dtype)
         self._hits = torch.zeros(2, lanes, device=device, dtype=self.dtype)
@@ -125,9 +125,8 @@ class CapturedGroup(Group):
         slots, room = (part.numpy() for part in _needed(self._orders, nodes, edges))
         limits = sorted({int(np.quantile(slots, q, method="higher")) for q in _SIZES})
         choice = np.searchsorted(limits, slots)
-        # One more slot in each lane, so that the last one never holds a node.
         shapes = [
-            Shape(limit + 1, int(room[choice == kind].max(initial=0)) + 1)
+            Shape(roomy(limit), int(room[choice == kind].max(initial=0)) + 1)
             for kind, limit in enumerate(limits)
         ]
         return shapes, choice
@@ -171,19 +170,17 @@ class CapturedGroup(Group):
         return self._futures.pop(self.epoch).result().to(self.data.y.device, non_blocking=True)
 
     def _numbers(self, epoch: int) -> Tensor:
-        """Return ``[steps, ..., L, B + 1, C]``: numbers for the lanes' graphs, 0 for one more."""
+        """Return the numbers for dropout of an epoch, ``[steps, ..., L, B, C]``."""
         size, front = self.protocol.batch_size, self._front
         steps = len(self._orders) // self.protocol.epochs
         out = torch.zeros(
-            steps, *front, len(self.keys), size + 1, self._last,
+            steps, *front, len(self.keys), size, self._last,
             dtype=self.dtype, pin_memory=self._draws.is_cuda,
         )  # fmt: skip
         shape = (steps, *front, size, self._last)
         for lane, key in enumerate(self.keys):
             draw = generator(key, "dropout", epoch)
-            out.select(-3, lane).narrow(-2, 0, size).copy_(
-                torch.rand(shape, generator=draw, dtype=self.dtype)
-            )
+            out.select(-3, lane).copy_(torch.rand(shape, generator=draw, dtype=self.dtype))
         return out
 
     def _train_on(self, inputs: Plan) -> None:
@@ -208,7 +205,7 @@ class CapturedGroup(Group):
         """Plan the batches of validation and test graphs, which stay the same.
 
         Returns:
-            Plans, and which of their graphs are for validation and for test: ``[2, L, B + 1]``.
+            Plans, and which of their graphs are for validation and for test: ``[2, L, B]``.
         """
         device, lanes = self.data.y.device, len(self.lanes)
         ids = [torch.cat([lane.split.valid, lane.split.test]) for lane in self.lanes]
@@ -220,11 +217,11 @@ class CapturedGroup(Group):
         found = []
         for number, batch in enumerate(batches):
             slots, room = _needed(batch.unsqueeze(0), nodes, edges)
-            shape = Shape(int(slots) + 1, int(room) + 1)
+            shape = Shape(roomy(int(slots)), int(room) + 1)
             inputs = plan(self._known, batch.unsqueeze(0).to(device), shape).step(0)
             place = torch.arange(number * size, (number + 1) * size)
             parts = torch.stack([place < valid, place >= valid]) & (batch >= 0)
-            found.append((inputs, torch.nn.functional.pad(parts, (0, 1)).to(device)))
+            found.append((inputs, parts.to(device)))
         self._judged_counts = torch.stack([parts.sum(2) for _, parts in found]).sum(0)
         return found
 
@@ -243,6 +240,17 @@ class CapturedGroup(Group):
                         tensor.copy_(moments[number][name])
                     else:
                         tensor.zero_()
+
+
+def roomy(slots: int) -> int:
+    """Return a number of slots of which one is free, and which divides into blocks for products.
+
+    Example:
+        >>> roomy(64), roomy(5000)
+        (128, 5120)
+    """
+    unit = 64 if slots < 4096 else 1024
+    return (slots // unit + 1) * unit
 
 
 def _needed(ids: Tensor, nodes: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:

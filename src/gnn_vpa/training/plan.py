@@ -2,8 +2,7 @@
 
 A batch is a list of graphs for each lane. Every lane has the same number of slots, and the step
 room for the same number of edges, so that a captured step fits all batches of a size. Slots that
-hold no node belong to one more graph of their lane, which nobody asks for; edges that are none
-lead from the last slot, which never holds a node, to itself.
+hold no node belong to no graph; edges that are none belong to no row.
 
 Nothing here looks at a value on the host, and a call plans as many steps as memory allows: its
 hundred small kernels are shared by all of them.
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..nn import Looped, Scaled, WithSelf
-from ..ops import Graph
+from ..ops import Graph, backend
 from ..ops._csr import CSR
 from .batch import Batch
 from .lanes import Form, exponent_of, form_of
@@ -94,18 +93,21 @@ def _with_own_edges(graph: Graph) -> Graph:
 
 
 class Plan(NamedTuple):
-    """K steps, each with L lanes of S slots (R = L * S rows) and B + 1 graphs, E edges in all.
+    """K steps, each with L lanes of S slots (R = L * S rows) and B graphs, E edges in all.
 
     What a model does not need is None.
     """
 
     x: Tensor  # [K, R] or [K, R, in]
     nodes: Tensor  # [K, R]
-    ptr: Tensor  # [K, L * (B + 1) + 1], the graphs' slots
-    member: Tensor  # [K, R], the slots' graphs
-    y: Tensor  # [K, L * (B + 1)]
-    real: Tensor  # [K, L, B + 1]
-    pool: Tensor | None  # [K, L * (B + 1)], scale of the readout
+    y: Tensor  # [K, L * B]
+    real: Tensor  # [K, L, B]
+    ptr: Tensor  # [K, L * B + 1], the readout by graph …
+    slot: Tensor  # [K, R]
+    back_slot: Tensor  # [K, R + 1], … and by slot
+    member: Tensor  # [K, R]
+    times: Tensor | None  # [K, R], multiplicities of the readout
+    pool: Tensor | None  # [K, L * B], its scale
     rowptr: Tensor | None  # [K, R + 1], edges by target …
     col: Tensor | None  # [K, E]
     weight: Tensor | None  # [K, E], multiplicities, or all of an edge's weight
@@ -128,28 +130,29 @@ def plan(known: Tables, ids: Tensor, shape: Shape) -> Plan:
         shape: The steps' room; what does not fit is cut off, so it must be large enough.
     """
     data = known.data
-    steps, lanes, width = ids.shape
+    steps, lanes, _ = ids.shape
     rows, device = lanes * shape.slots, ids.device
     real, safe = ids >= 0, ids.clamp(min=0)
-    begin = data.node_ptr[safe]
-    count = torch.where(real, data.node_ptr[safe + 1] - begin, 0)
+    first = data.node_ptr[safe]
+    count = torch.where(real, data.node_ptr[safe + 1] - first, 0)
     end = count.cumsum(2)
-    # One more graph for each lane has the slots that are left.
-    lengths = torch.cat([count, shape.slots - end[..., -1:]], dim=2)
-    owner = torch.repeat_interleave(lengths.flatten(), output_size=steps * rows)
-    offset = _closed(begin - (end - count), 0).flatten()[owner].view(steps, lanes, shape.slots)
-    held = _closed(real, False).flatten()[owner].view(steps, rows)
-    node = offset + torch.arange(shape.slots, device=device)
-    node = torch.where(held, node.view(steps, rows), 0)
+    lane = torch.arange(0, rows, shape.slots, device=device).unsqueeze(1)
+    begin = (end - count + lane).flatten(1)  # the first slot of each graph
+    owner, place = _spread(count.flatten(1), rows)  # of the slots that hold a node, in order
+    there = owner < begin.shape[1]
+    slot = _ended(begin).gather(1, owner) + place
+    slot = torch.where(there, slot, rows)  # the others write behind the last
+    held = torch.zeros(steps, rows + 1, dtype=torch.bool, device=device)
+    held = held.scatter_(1, slot, there)[:, :-1]
+    member_node = torch.where(there, _ended(first.flatten(1)).gather(1, owner) + place, 0)
+    node = torch.zeros(steps, rows + 1, dtype=torch.int64, device=device)
+    node = node.scatter_(1, slot, member_node)[:, :-1]
 
-    per_step = torch.arange(0, steps * lanes * (width + 1), lanes * (width + 1), device=device)
-    member = owner.view(steps, rows) - per_step.unsqueeze(1)
-    ptr = torch.zeros(steps, lanes * (width + 1) + 1, dtype=torch.int32, device=device)
-    ptr[:, 1:] = lengths.flatten(1).cumsum(1)
+    times = None if data.times is None else torch.where(there, data.times[member_node], 0)
     nodes = held.float() if data.times is None else torch.where(held, data.times[node], 0)
     pool = scale = None
     if known.form != "max":
-        pool = _closed(_power(known.size[safe], _pooling(known)), 1.0).flatten(1)
+        pool = _power(known.size[safe], _pooling(known)).flatten(1)
         scale = _scale(known, node)
     edges: _Edges = (None,) * 6
     if known.graph is not None:
@@ -157,19 +160,41 @@ def plan(known: Tables, ids: Tensor, shape: Shape) -> Plan:
     return Plan(
         known.x[node + known.shift.repeat_interleave(shape.slots)],
         nodes,
-        ptr,
-        member.int(),
-        _closed(data.y[safe], 0).flatten(1),
-        _closed(real, False),
+        data.y[safe].flatten(1),
+        real,
+        _pointers(count.flatten(1)),
+        slot.clamp(max=rows - 1).int(),
+        _pointers(held),
+        owner.clamp(max=begin.shape[1] - 1).int(),
+        times,
         pool,
         *edges,
         scale=None if known.owned else scale,
     )
 
 
-def _closed(values: Tensor, last: float) -> Tensor:
-    """Add the value of each lane's one more graph: ``[K, L, B] -> [K, L, B + 1]``."""
-    return torch.nn.functional.pad(values, (0, 1), value=last)
+def _spread(lengths: Tensor, room: int) -> tuple[Tensor, Tensor]:
+    """Give each of ``lengths [K, R]`` as many positions of ``room``, one behind the other.
+
+    Returns:
+        The owner of each position, ``R`` where there is none, and its place among the owner's:
+        ``[K, room]``.
+    """
+    steps, rows = lengths.shape
+    end = lengths.cumsum(1)
+    filled = torch.cat([lengths, room - end[:, -1:]], dim=1)
+    owner = torch.repeat_interleave(filled.flatten(), output_size=steps * room).view(steps, room)
+    owner -= torch.arange(0, steps * (rows + 1), rows + 1, device=lengths.device).unsqueeze(1)
+    begin = torch.nn.functional.pad(end, (1, 0))
+    return owner, torch.arange(room, device=lengths.device) - begin.gather(1, owner)
+
+
+def _pointers(lengths: Tensor) -> Tensor:
+    """Return where each begins, and where the last one ends: ``[K, R] -> [K, R + 1]``."""
+    steps, rows = lengths.shape
+    pointers = torch.zeros(steps, rows + 1, dtype=torch.int32, device=lengths.device)
+    pointers[:, 1:] = lengths.cumsum(1)
+    return pointers
 
 
 def _pooling(known: Tables) -> Tensor:
@@ -201,17 +226,18 @@ def _scale(known: Tables, node: Tensor) -> Tensor | None:
 def _edges(known: Tables, node: Tensor, held: Tensor, scale: Tensor | None, room: int) -> _Edges:
     assert known.graph is not None
     data, whole, back = known.data, known.graph.by_target, known.graph.by_source
-    rowptr, col, position, real, owner = _gathered(whole, node, held, room, data.looped)
-    back_ptr, back_col, back_position, _, _ = _gathered(back, node, held, room, data.looped)
+    full = data.looped and backend(node) != "triton"
+    rowptr, col, position, real, owner = _gathered(whole, node, held, room, full)
+    back_ptr, back_col, back_position, _, _ = _gathered(back, node, held, room, full)
     times = known.graph.multiplicity
     weight = None if times is None else torch.where(real, times[position], 0)
     if known.owned:
         assert scale is not None
-        scaled = _ended(scale).flatten()[owner]
+        scaled = _ended(scale).gather(1, owner)
         scaled = scaled if weight is None else scaled * weight
         # The first edge of a row is the node's own, and weighs 1.
-        weight = torch.where(position == _ended(whole.rowptr[node]).flatten()[owner], 1.0, scaled)
-        weight = torch.where(real, weight, 0)
+        own = position == _ended(whole.rowptr[node]).gather(1, owner)
+        weight = torch.where(real, torch.where(own, 1.0, scaled), 0)
     edge = None
     if weight is not None or data.numbered:
         assert back.edge is not None
@@ -227,24 +253,17 @@ def _gathered(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Return pointers, columns, where they stood, which are real, and their rows.
 
-    ``full``: the last row, which holds no node, owns the edges that are none.
+    ``full``: the last row, which holds no node, owns the edges that are none, for operations that
+    want a row for every edge.
     """
-    steps, rows = node.shape
-    device = node.device
+    rows = node.shape[1]
     first = csr.rowptr[node].long()
     length = torch.where(held, csr.rowptr[node + 1] - first, 0)
-    end = length.cumsum(1)
-    rowptr = torch.zeros(steps, rows + 1, dtype=torch.int32, device=device)
-    rowptr[:, 1:] = end
-    lengths = torch.cat([length, room - end[:, -1:]], dim=1)
-    owner = torch.repeat_interleave(lengths.flatten(), output_size=steps * room)
-    owner = owner.view(steps, room)
-    number = torch.arange(room, device=device)
-    slot = torch.arange(rows, device=device)
-    position = _ended(first - (end - length)).flatten()[owner] + number
-    shift = _ended(slot - node).flatten()[owner]
-    real = number < end[:, -1:]
-    position = torch.where(real, position, 0)
+    rowptr = _pointers(length)
+    owner, place = _spread(length, room)
+    real = owner < rows
+    position = torch.where(real, _ended(first).gather(1, owner) + place, 0)
+    shift = _ended(torch.arange(rows, device=node.device) - node).gather(1, owner)
     col = torch.where(real, csr.col[position] + shift, rows - 1).int()
     if full:
         rowptr[:, -1:] = room
@@ -259,13 +278,11 @@ def _ended(values: Tensor) -> Tensor:
 def batch_of(known: Tables, step: Plan) -> Batch:
     """Return one planned step as a model takes it."""
     rows, graphs = len(step.nodes), len(step.y)
-    slot = torch.arange(rows + 1, dtype=torch.int32, device=step.nodes.device)
-    counted = known.data.times is not None
     readout: Graph | Scaled = Graph.of(
-        CSR(step.ptr, slot[:-1], None, rows),
-        CSR(slot, step.member, None, 1),
+        CSR(step.ptr, step.slot, None, known.data.largest),
+        CSR(step.back_slot, step.member, None, 1),
         (rows, graphs),
-        multiplicity=step.nodes if counted else None,
+        multiplicity=step.times,
     )
     if step.pool is not None:
         assert isinstance(readout, Graph)
@@ -281,8 +298,8 @@ def _graph_of(known: Tables, step: Plan, rows: int) -> Graph | Scaled | WithSelf
     assert step.back_ptr is not None
     assert step.back_col is not None
     whole, back = known.graph.by_target.longest, known.graph.by_source.longest
-    if known.data.looped:
-        whole = back = len(step.col)
+    if known.data.looped and backend(step.col) != "triton":
+        whole = back = len(step.col)  # see `_gathered`
     graph = Graph.of(
         CSR(step.rowptr, step.col, None, whole),
         CSR(step.back_ptr, step.back_col, step.back_edge, back),

@@ -63,16 +63,16 @@ def resident(
     """Put a data set on a device as ``model`` needs it, alike nodes merged where that pays."""
     own = features(graphs, task.features)
     looped = task.model.lower() in ("gat", "sgc")
-    whole = _whole(graphs, looped)
+    whole = _whole(graphs, looped, device)
     codes = own.codes if own.dense is None else None
     if device.type == "cuda" and own.width <= _SHORT:
         codes = None  # a matrix product is quicker there than a lookup and its backward pass
-    x = own.matrix().to(dtype) if codes is None else codes
+    x = (own.matrix().to(dtype) if codes is None else codes).to(device)
     graph: Graph | None = whole
-    node_ptr, times, small = graphs.node_ptr, None, None
+    node_ptr, times, small = graphs.node_ptr.to(device), None, None
     if merging:
         csr = whole.by_target
-        small = merge(graphs.node_ptr, csr.rowptr, csr.col, _kinds(own), _reach(model))
+        small = merge(node_ptr, csr.rowptr, csr.col, _kinds(own).to(device), _reach(model))
     if isinstance(model, SGC) and own.width <= _NARROW:
         # Its propagation has no weights: once for the data set, not once a step.
         x, graph = model.propagate(x, Looped(whole)), None
@@ -85,13 +85,12 @@ def resident(
             len(small.edge_times), graphs.num_nodes, whole.num_edges,
         )  # fmt: skip
     if graph is not None:
-        graph = graph.to(device)
         graph.by_source  # noqa: B018 - made here, once
     return Resident(
-        x.to(device),
-        None if times is None else times.to(device),
+        x,
+        times,
         graph,
-        node_ptr.to(device),
+        node_ptr,
         graphs.y.to(device),
         numbered=task.model.lower() == "gat" or (graph is not None and times is not None),
         looped=looped,
@@ -106,10 +105,10 @@ def _reach(model: Model) -> int:
     return len(model.convs)  # type: ignore[arg-type]
 
 
-def _whole(graphs: GraphSet, looped: bool) -> Graph:
+def _whole(graphs: GraphSet, looped: bool, device: torch.device) -> Graph:
     """Return all edges in the order of their targets, with a self-loop for each node if asked."""
-    target = rows(graphs.rowptr, graphs.num_edges)
-    whole = Graph(torch.stack([graphs.col.long(), target]), graphs.num_nodes)
+    target = rows(graphs.rowptr.to(device), graphs.num_edges)
+    whole = Graph(torch.stack([graphs.col.to(device).long(), target]), graphs.num_nodes)
     if not looped:
         return whole
     csr = with_self_loops(whole).graph.by_target
