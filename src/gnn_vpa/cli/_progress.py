@@ -15,6 +15,7 @@ from rich.progress import Progress as Bars
 from ..experiments import (
     Cell,
     Estimate,
+    Group,
     Progress,
     duration,
     estimate,
@@ -57,6 +58,12 @@ class Lines(Progress):
         self._began = time.monotonic()
         kept = f", {finished} finished before" if finished else ""
         self.note(f"{len(pending)} cells to run{kept}{self.time_left()}.")
+
+    def start(self, group: Group) -> None:
+        """Say what is trained at once, where that is more than one cell."""
+        if (several := len(group.cells)) > 1:
+            trainings = sum(cell.folds for cell in group.cells)
+            self.note(f"{group}: {several} cells, {trainings} trainings at once.")
 
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Say what came out."""
@@ -136,21 +143,21 @@ class Terminal(Lines):
         super().plan(pending, finished)
         self._show_cells()
 
-    def start(self, cell: Cell) -> None:
-        """Show a bar for the cell's epochs."""
-        epochs = cell.protocol.epochs if cell.protocol else 1
+    def start(self, group: Group) -> None:
+        """Show a bar for the epochs of what is run at once."""
+        epochs = group.protocol.epochs if group.protocol else 1
         self._since = None
-        self._epochs = self._bars.add_task(str(cell), total=epochs, left="")
+        self._epochs = self._bars.add_task(str(group), total=epochs, left="")
 
-    def epochs(self, cell: Cell, done: int) -> None:
+    def epochs(self, group: Group, done: int) -> None:
         """Move the bar."""
-        if self._epochs is None or cell.protocol is None:
+        if self._epochs is None or group.protocol is None:
             return
         now = time.monotonic()
         # A training that goes on begins in the middle: its pace counts from there.
         began, first = self._since = self._since or (now, done)
         pace = (now - began) / max(done - first, 1)
-        left = duration(pace * (cell.protocol.epochs - done)) + " left" if done > first else ""
+        left = duration(pace * (group.protocol.epochs - done)) + " left" if done > first else ""
         self._bars.update(self._epochs, completed=done, left=left)
 
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:

@@ -12,7 +12,8 @@ from ..paper import published_statistics, resolve_name
 from ..training import Protocol, fit
 from ._workers import single_thread
 from .cell import Cell
-from .runner import lanes, resolve_device
+from .groups import Group
+from .runner import resolve_device
 from .store import FILE, query
 
 
@@ -135,7 +136,8 @@ def calibrate(
 
 def _time(cell: Cell, graphs: GraphSet, epochs: int, device: str) -> float:
     started = time.perf_counter()
-    fit(graphs, cell.task, Protocol(epochs=epochs), lanes(cell, graphs), device=device)
+    lanes = Group((cell,)).lanes(graphs)
+    fit(graphs, cell.task, Protocol(epochs=epochs), lanes, device=device)
     return time.perf_counter() - started
 
 
