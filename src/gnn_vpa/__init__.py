@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .ops import aggregate as aggregate
     from .ops import attend as attend
     from .ops import backend as backend
+    from .pyg import MergeAlike as MergeAlike
     from .pyg import VPAggregation as VPAggregation
     from .pyg import VPGATConv as VPGATConv
     from .pyg import VPGATv2Conv as VPGATv2Conv
@@ -36,6 +37,7 @@ _ROOMS = {
     "nn": ("build_model",),
     "ops": ("Graph", "aggregate", "attend", "backend"),
     "pyg": (
+        "MergeAlike",
         "VPAggregation",
         "VPGATConv",
         "VPGATv2Conv",
@@ -54,6 +56,7 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "GnnVpaError",
     "Graph",
+    "MergeAlike",
     "Results",
     "UsageError",
     "VPAggregation",
