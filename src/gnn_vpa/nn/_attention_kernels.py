@@ -32,7 +32,7 @@ _TYPES = {torch.float32: tl.float32, torch.float64: tl.float64}
 def _logits(
     both, col, times, own, first, end, ACC: tl.constexpr, SLOPE: tl.constexpr, TILE: tl.constexpr
 ):
-    """Return position, source, multiplicity, z and l of a tile of edges; l is -inf for none."""
+    """Return a tile of edges: positions, which are there, sources, multiplicities, z and l."""
     position = first + tl.arange(0, TILE)
     live = position < end
     source = tl.load(col + position, mask=live, other=0).to(tl.int64)
@@ -40,8 +40,8 @@ def _logits(
     if times is not None:
         count = tl.load(times + position, mask=live, other=0).to(ACC)
     z = tl.load(both + source * 2, mask=live, other=0) + own
-    slope = tl.where(z > 0, 1.0, SLOPE).to(ACC)
-    return position, live, source, count, slope, tl.where(count > 0, z * slope, float("-inf"))
+    logit = tl.where(z > 0, z, z * SLOPE)
+    return position, live, source, count, z, tl.where(count > 0, logit, float("-inf"))
 
 
 @triton.jit
@@ -113,12 +113,13 @@ def _target_kernel(
     pull = tl.sum(along, 0)
     total = tl.zeros([TILE], ACC)
     for first in range(begin, end, TILE):
-        position, live, _, count, slope, _ = _logits(
+        position, live, _, count, z, _ = _logits(
             both, col, times, own, first, end, ACC, SLOPE, TILE
         )
         c = tl.load(share + position, mask=live, other=0)
         d = tl.load(edges + position, mask=live, other=0)
-        dz = c * (d - count * pull) * slope
+        dz = c * (d - count * pull)
+        dz = tl.where(z > 0, dz, dz * SLOPE)
         tl.store(edges + position, dz, mask=live)
         total += tl.where(live, dz, 0.0)
     tl.store(grad_both + row * 2 + 1, tl.sum(total, 0))

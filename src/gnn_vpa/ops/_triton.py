@@ -22,6 +22,7 @@ from ._csr import CSR
 from ._dtypes import accumulator
 
 _LONG = 128  # edges of a row that one program reads, about as long as a launch takes
+_FEW = 8  # edges a row, on average, up to which rows share a program
 _ACCUMULATORS = {torch.float32: tl.float32, torch.float64: tl.float64}
 
 
@@ -184,6 +185,54 @@ def _row_kernel(
 
 
 @triton.jit
+def _short_rows_kernel(
+    x, w, a, b, rowptr, col, edge, pieces, out, num_rows, size,
+    ACC: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+    LONG: tl.constexpr,
+):  # fmt: skip
+    """Sum ``ROWS`` rows side by side: a single one of few edges would leave most of a warp idle."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    there = row < num_rows
+    inside = there[:, None] & (d < size)[None, :]
+    start = tl.load(rowptr + row, mask=there, other=0)
+    end = tl.load(rowptr + row + 1, mask=there, other=0)
+    length = end - start
+    if pieces is not None:
+        length = tl.where(length > LONG, 0, length)
+    total = tl.zeros([ROWS, BLOCK], ACC)
+    for first in range(0, tl.max(length, 0), TILE):
+        place = first + tl.arange(0, TILE)
+        live = place[None, :] < length[:, None]
+        position = start[:, None] + place[None, :]
+        source = tl.load(col + position, mask=live, other=0).to(tl.int64)
+        mask = live[:, :, None] & (d < size)[None, None, :]
+        values = tl.load(x + source[:, :, None] * size + d[None, None, :], mask=mask, other=0)
+        values = values.to(ACC)
+        if b is not None:
+            values *= tl.load(b + source, mask=live, other=0)[:, :, None]
+        if w is not None:
+            number = position
+            if edge is not None:
+                number = tl.load(edge + position, mask=live, other=0)
+            values *= tl.load(w + number, mask=live, other=0).to(ACC)[:, :, None]
+        total += tl.sum(values, 1)
+    if pieces is not None:
+        begin = start // LONG
+        count = tl.where(end - start > LONG, (end - 1) // LONG + 1 - begin, 0)
+        for first in range(0, tl.max(count, 0), TILE):
+            place = first + tl.arange(0, TILE)
+            piece = begin[:, None] + place[None, :]
+            slot = tl.where(piece * LONG < start[:, None], 1, 0)
+            mask = (place[None, :] < count[:, None])[:, :, None] & (d < size)[None, None, :]
+            where = (piece.to(tl.int64) * 2 + slot)[:, :, None] * size + d[None, None, :]
+            total += tl.sum(tl.load(pieces + where, mask=mask, other=0), 1)
+    if a is not None:
+        total *= tl.load(a + row, mask=there, other=0)[:, None]
+    tl.store(out + row[:, None] * size + d[None, :], total, mask=inside)
+
+
+@triton.jit
 def _dot_kernel(
     g, x, a, b, rowptr, col, edge, out, num_rows, num_edges, heads, a_heads, b_heads, width,
     ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr, STEPS: tl.constexpr,
@@ -290,6 +339,13 @@ def _reduce(
             _piece_kernel[(count, blocks)](
                 x, w, b, *csr[:3], pieces, num_rows, num_edges, *sizes, **shape | {"TILE": wide}
             )
+        if not is_max and heads == a_heads == b_heads == 1 and num_edges <= _FEW * num_rows:
+            rows = max(1, 2048 // (4 * shape["BLOCK"]))
+            _short_rows_kernel[(_ceil(num_rows, rows), blocks)](
+                x, w, a, b, *csr[:3], pieces, out, num_rows, size,
+                ACC=shape["ACC"], ROWS=rows, TILE=4, BLOCK=shape["BLOCK"], LONG=_LONG, num_warps=2,
+            )  # fmt: skip
+            return
         _row_kernel[(num_rows, blocks)](
             x, w, a, b, *csr[:3], pieces, out, size, heads, a_heads, b_heads, size // heads,
             WIDE=wide, **shape,
