@@ -16,7 +16,8 @@ from .plan import Plan, Shape, Tables, batch_of, plan
 from .seeds import generator
 from .task import Protocol, Training
 
-_SIZES = (0.5, 0.9, 1.0)  # quantiles of the steps' needs: a step of each size is captured
+_SIZES = (1.0, 0.9, 0.5)  # quantiles of the steps' needs: a step of each size is captured,
+_WORTHWHILE = 0.93  # if it saves so much of the next larger one
 _PLANNED = 1 << 23  # slots and edges that are planned in one go
 _JUDGED = 1 << 20  # slots of the graphs that are judged in one go
 _AHEAD = 4  # epochs whose random numbers are drawn before they are needed
@@ -123,7 +124,11 @@ class CapturedGroup(Group):
         """Choose the sizes of steps, and the size of each: from the largest needs of its kind."""
         nodes, edges = self._needs()
         slots, room = (part.numpy() for part in _needed(self._orders, nodes, edges))
-        limits = sorted({int(np.quantile(slots, q, method="higher")) for q in _SIZES})
+        limits: list[int] = []
+        for quantile in _SIZES:  # from the largest down: a size must be worth its capture
+            limit = int(np.quantile(slots, quantile, method="higher"))
+            if not limits or roomy(limit) <= _WORTHWHILE * roomy(limits[0]):
+                limits.insert(0, limit)
         choice = np.searchsorted(limits, slots)
         shapes = [
             Shape(roomy(limit), int(room[choice == kind].max(initial=0)) + 1)
@@ -278,8 +283,7 @@ def _capture(work: Callable[[], None], pool: Any) -> torch.cuda.CUDAGraph:
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        for _ in range(2):
-            work()
+        work()  # whatever is made on first use is made outside the capture
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, pool=pool):
