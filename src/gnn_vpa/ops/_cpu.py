@@ -115,9 +115,7 @@ def _silence_beta_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         ends, one = torch.tensor([0, 1]), torch.ones(1, 1)
-        pattern = torch.sparse_csr_tensor(
-            ends, ends[:1], one[0], (1, 1), check_invariants=False
-        )
+        pattern = torch.sparse_csr_tensor(ends, ends[:1], one[0], (1, 1), check_invariants=False)
         torch.sparse.sampled_addmm(pattern, one, one, beta=0)
 
 
