@@ -175,3 +175,14 @@ def test_a_cell_that_another_process_runs_is_left_out_of_the_group(
     run_grid(cells, tmp_path, device="cpu", progress=seen, workers=1)
     assert seen.started == ["GIN sum, vpa on MUTAG", "GIN+mean on MUTAG"]
     assert len(read_folds(tmp_path)) == 3 * 4
+
+
+def test_the_whole_paper_has_each_cell_once_and_sgc_with_both_k() -> None:
+    cells = preset("paper")
+    published = {cell.key for cell in preset("table1") + preset("table-a1")}
+    assert len(published) == 168
+    assert len({cell.key for cell in cells}) == len(cells)
+    more = [cell for cell in cells if cell.key not in published]
+    assert len(more) == 28
+    assert {(cell.task.model, cell.task.options) for cell in more} == {("sgc", (("K", 5),))}
+    assert len(preset("paper", "printed")) == 168
