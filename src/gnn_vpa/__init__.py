@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .results import run as run
     from .signal import calibrate as calibrate
     from .signal import init_ as init_
+    from .signal.probing import probe as probe
 
 __version__ = "0.1.0"
 
@@ -49,7 +50,7 @@ _ROOMS = {
         "register",
     ),
     "results": ("Results", "run"),
-    "signal": ("calibrate", "init_"),
+    "signal": ("calibrate", "init_", "probe"),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -73,6 +74,7 @@ __all__ = [
     "convert",
     "global_vpa_pool",
     "init_",
+    "probe",
     "register",
     "run",
 ]

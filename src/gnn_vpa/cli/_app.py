@@ -12,6 +12,7 @@ from .demo import demo
 from .depth import depth
 from .expressivity import expressivity
 from .info import info
+from .probe import probe
 from .report import report
 from .reproduce import reproduce
 from .run import run
@@ -27,7 +28,7 @@ app = typer.Typer(
     epilog="Examples:\n\n  gnn-vpa demo\n\n  gnn-vpa run MUTAG --model gin,gcn --aggr sum,vpa\n\n"
     "  gnn-vpa data get MUTAG",
 )
-for command in (demo, run, reproduce, report, info, variance, expressivity, depth):
+for command in (demo, run, reproduce, report, info, variance, probe, expressivity, depth):
     app.command()(command)
 app.add_typer(data, name="data")
 

@@ -19,6 +19,14 @@ from .neighbours import VariancePoint as VariancePoint
 from .neighbours import measure_attention_variance as measure_attention_variance
 from .neighbours import measure_variance as measure_variance
 from .neighbours import variance_by_neighbours as variance_by_neighbours
+from .probing import Finding as Finding
+from .probing import Group as Group
+from .probing import Probe as Probe
+from .probing import Report as Report
+from .probing import Statistics as Statistics
+from .probing import Step as Step
+from .probing import Watch as Watch
+from .probing import probe as probe
 from .theory import predicted_attention_variance as predicted_attention_variance
 from .theory import predicted_variance as predicted_variance
 
@@ -26,11 +34,18 @@ __all__ = [
     "Calibrated",
     "CalibrationReport",
     "Drawn",
+    "Finding",
+    "Group",
     "InitReport",
     "LayerSignal",
     "Measurement",
+    "Probe",
+    "Report",
     "Separation",
+    "Statistics",
+    "Step",
     "VariancePoint",
+    "Watch",
     "atlas",
     "calibrate",
     "init_",
@@ -42,6 +57,7 @@ __all__ = [
     "plot_variance",
     "predicted_attention_variance",
     "predicted_variance",
+    "probe",
     "signal_by_layer",
     "variance_by_neighbours",
 ]
