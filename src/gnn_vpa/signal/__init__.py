@@ -12,6 +12,8 @@ from .figure import plot_variance as plot_variance
 from .initialise import Drawn as Drawn
 from .initialise import InitReport as InitReport
 from .initialise import init_ as init_
+from .layer_figure import average_signals as average_signals
+from .layer_figure import plot_layers as plot_layers
 from .layers import LayerSignal as LayerSignal
 from .layers import signal_by_layer as signal_by_layer
 from .neighbours import Measurement as Measurement
@@ -27,6 +29,8 @@ from .probing import Statistics as Statistics
 from .probing import Step as Step
 from .probing import Watch as Watch
 from .probing import probe as probe
+from .sampling import Sample as Sample
+from .sampling import sample as sample
 from .theory import predicted_attention_variance as predicted_attention_variance
 from .theory import predicted_variance as predicted_variance
 
@@ -41,12 +45,14 @@ __all__ = [
     "Measurement",
     "Probe",
     "Report",
+    "Sample",
     "Separation",
     "Statistics",
     "Step",
     "VariancePoint",
     "Watch",
     "atlas",
+    "average_signals",
     "calibrate",
     "init_",
     "measure_attention_variance",
@@ -54,10 +60,12 @@ __all__ = [
     "measure_variance",
     "message_correlation",
     "plot_expressivity",
+    "plot_layers",
     "plot_variance",
     "predicted_attention_variance",
     "predicted_variance",
     "probe",
+    "sample",
     "signal_by_layer",
     "variance_by_neighbours",
 ]
