@@ -1,5 +1,7 @@
 """Merged graphs as such: what they hold, how they are counted and batched, what is refused."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -158,6 +160,15 @@ def test_what_cannot_be_merged_is_named(data: Any, named: str) -> None:
 def test_rounds_are_a_number_of_layers(rounds: Any) -> None:
     with pytest.raises(UsageError, match="rounds"):
         MergeAlike(rounds)
+
+
+def test_the_code_in_the_docs_runs(root: Path) -> None:
+    text = (root / "docs" / "compression.md").read_text()
+    names: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
+        exec(compile(block, "compression.md", "exec"), names)
+    assert names["pooled"].shape == (4, 16)
+    assert names["data"].num_nodes == 2
 
 
 def test_it_says_what_it_is() -> None:
