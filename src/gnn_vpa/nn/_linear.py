@@ -43,11 +43,12 @@ class Linear(nn.Linear):
         if self.weight.dim() == 2:
             return F.linear(x, self.weight, bias)
         x = by_lane(x, self.weight.shape[0])
-        if bias is not None:
-            return torch.baddbmm(bias.unsqueeze(1), x, self.weight.mT).flatten(0, 1)
         if x.is_cuda and not is_traced():
-            return LaneProduct.apply(x, self.weight).flatten(0, 1)  # type: ignore[no-any-return, no-untyped-call]
-        return torch.bmm(x, self.weight.mT).flatten(0, 1)
+            out: Tensor = LaneProduct.apply(x, self.weight)  # type: ignore[no-untyped-call]
+            return (out if bias is None else out + bias.unsqueeze(1)).flatten(0, 1)
+        if bias is None:
+            return torch.bmm(x, self.weight.mT).flatten(0, 1)
+        return torch.baddbmm(bias.unsqueeze(1), x, self.weight.mT).flatten(0, 1)
 
     def _lookup(self, codes: Tensor) -> Tensor:
         if self.weight.dim() == 2:

@@ -18,7 +18,7 @@ from .task import Protocol, Training
 
 _SIZES = (1.0, 0.9, 0.5)  # quantiles of the steps' needs: a step of each size is captured,
 _WORTHWHILE = 0.93  # if it saves so much of the next larger one
-_PLANNED = 1 << 23  # slots and edges that are planned in one go
+_PLANNED = 1 << 25  # slots and edges that are planned in one go
 _JUDGED = 1 << 20  # slots of the graphs that are judged in one go
 _AHEAD = 4  # epochs whose random numbers are drawn before they are needed
 
@@ -115,8 +115,7 @@ class CapturedGroup(Group):
             self._judge = _capture(self._count_hits, pool)
 
     def _captured(self, kind: int, shape: Shape, pool: Any) -> _Step:
-        example = self._orders[np.flatnonzero(self._choice == kind)[:1]]
-        example = example.to(self.data.y.device).long()
+        example = self._sent(np.flatnonzero(self._choice == kind)[:1])
         inputs = plan(self._known, example, shape).step(0)
         return _Step(shape, inputs, _capture(lambda: self._train_on(inputs), pool))
 
@@ -158,14 +157,19 @@ class CapturedGroup(Group):
         largest = self._steps[-1].shape
         count = max(1, _PLANNED // (largest.slots * len(self.lanes) + largest.edges))
         chunk = np.arange(first, min(first + count, len(self._orders)))
-        ids = self._orders[first : first + count].to(self.data.y.device).long()
         found: dict[int, tuple[int, Plan]] = {}
         for kind, step in enumerate(self._steps):
             own = chunk[self._choice[chunk] == kind]
             if len(own) > 0:
-                several = plan(self._known, ids[torch.from_numpy(own - first)], step.shape)
+                several = plan(self._known, self._sent(own), step.shape)
                 found |= {int(n): (kind, several.step(k)) for k, n in enumerate(own)}
         return found
+
+    def _sent(self, steps: np.ndarray[Any, np.dtype[np.int64]]) -> Tensor:
+        """Send the graphs of some steps to the device, ``[K, L, B]``, without waiting for it."""
+        ids = self._orders[torch.from_numpy(steps)]
+        ids = ids.pin_memory() if self._draws.is_cuda else ids
+        return ids.to(self._draws.device, non_blocking=True).long()
 
     def _drawn(self) -> Tensor:
         """Return this epoch's numbers for dropout, and have the next epochs' drawn meanwhile."""
