@@ -201,7 +201,7 @@ def _running(numbers: Tensor) -> Tensor:
     """Return running sums of each row, ``[K, R]``."""
     # One scan over everything uses a whole GPU, a scan of each row a part of it for every row.
     total = numbers.flatten().cumsum(0).view_as(numbers)
-    return total - (total[:, :1] - numbers[:, :1])
+    return total - (total[:, :1] - numbers[:, :1].long())
 
 
 def _pooling(known: Tables) -> Tensor:
