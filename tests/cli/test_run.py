@@ -41,6 +41,7 @@ def test_without_a_terminal_there_is_a_line_for_each_cell(tmp_path: Path) -> Non
     lines = _run(*arguments).stderr.splitlines()
     assert lines[0] == "2 cells to run."
     assert [line.split(":")[0] for line in lines[1:]] == [
+        "MUTAG",  # what merging saves
         "[1/2] SGC on MUTAG",
         "[2/2] SGC+vpa on MUTAG",
     ]

@@ -23,6 +23,8 @@ from .grid import expand as expand
 from .grid import select as select
 from .groups import Group as Group
 from .groups import grouped as grouped
+from .plan import Needs as Needs
+from .plan import needs as needs
 from .presets import PRESETS as PRESETS
 from .presets import preset as preset
 from .progress import Progress as Progress
@@ -40,6 +42,7 @@ __all__ = [
     "Estimate",
     "Grid",
     "Group",
+    "Needs",
     "Pace",
     "Progress",
     "Store",
@@ -54,6 +57,7 @@ __all__ = [
     "fit_baseline",
     "fold_accuracies",
     "grouped",
+    "needs",
     "preset",
     "read_curves",
     "read_folds",
