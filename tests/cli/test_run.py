@@ -45,7 +45,7 @@ def test_without_a_terminal_there_is_a_line_for_each_cell(tmp_path: Path) -> Non
         "[1/2] SGC on MUTAG",
         "[2/2] SGC+vpa on MUTAG",
     ]
-    assert "left" in lines[1]
+    assert "left" in lines[2]
     assert _run(*arguments).stderr == "0 cells to run, 2 finished before.\n"
 
 
