@@ -42,6 +42,11 @@ class Watch:
     def __init__(self, model: nn.Module, every: int) -> None:
         if not isinstance(model, nn.Module):
             raise UsageError(f"model: expected a torch.nn.Module, got {type(model).__name__}.")
+        if isinstance(model, torch.jit.ScriptModule):
+            raise UsageError(
+                "model: a scripted module takes no hooks, so it cannot be watched. Watch it before "
+                "torch.jit.script or trace."
+            )
         if every < 1:
             raise UsageError(f"every: expected 1 or more steps, got {every}.")
         self._model, self._every = model, every

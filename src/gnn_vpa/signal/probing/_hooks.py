@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing
 
@@ -39,7 +44,7 @@ def layers(model: nn.Module) -> dict[nn.Module, str]:
 def unseen(model: nn.Module) -> list[str]:
     """Return a sentence for each module whose inside cannot be watched."""
     return [
-        f"{path or 'the model'} ({type(module).__name__}) is compiled: what comes out of it is "
+        f"{path or 'The model'} ({type(module).__name__}) is compiled: what comes out of it is "
         "shown, what happens inside cannot be seen. "
         + (
             "Probe its _orig_mod for that."
@@ -54,12 +59,32 @@ def unseen(model: nn.Module) -> list[str]:
 @contextmanager
 def watched(model: nn.Module, recorder: Recorder, atlas: Atlas) -> Iterator[None]:
     """Let a recorder follow a model while the block runs."""
+    found = layers(model)
+    scripted: set[nn.Module] = {m for m in found if isinstance(m, torch.jit.ScriptModule)}
     with ExitStack() as handles:
-        for module in layers(model):
+        for module in found.keys() - scripted:
             for handle in _hooked(module, recorder, atlas):
                 handles.callback(handle.remove)
+        for handle in _hooked_everywhere(scripted, recorder):
+            handles.callback(handle.remove)
         handles.enter_context(_observe.observed(recorder.aggregated))
         yield
+
+
+def _hooked_everywhere(scripted: set[nn.Module], recorder: Recorder) -> Iterator[Any]:
+    """Scripted modules take no hooks of their own: hooks on all modules, for these alone."""
+
+    def enter(module: nn.Module, args: Any) -> None:
+        if module in scripted:
+            recorder.enter(module, args)
+
+    def leave(module: nn.Module, args: Any, result: Any) -> None:
+        if module in scripted:
+            recorder.leave(module, result)
+
+    if scripted:
+        yield register_module_forward_pre_hook(enter)
+        yield register_module_forward_hook(leave, always_call=True)
 
 
 def _hooked(module: nn.Module, recorder: Recorder, atlas: Atlas) -> Iterator[Any]:

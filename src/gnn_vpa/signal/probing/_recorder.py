@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
-from weakref import ReferenceType, ref
+from weakref import ref
 
 import torch
 from torch import Tensor, nn
@@ -78,7 +78,7 @@ class Recorder:
         self._names = names
         self._atlas = atlas
         self._stack: list[Frame] = []
-        self._known: dict[int, tuple[ReferenceType[Tensor], int, Signal]] = {}
+        self._known: dict[int, tuple[Callable[[], Tensor | None], int, Signal | None]] = {}
         self._handles: list[RemovableHandle] = []
         self._last_gradient: tuple[Callable[[], Tensor | None], Signal | None] = _nothing
         self._busy = False  # our own sums over neighbours are not the model's
@@ -103,7 +103,7 @@ class Recorder:
                 self._note(frame, "update", out, frame.aggregated, origin=frame.given)
             elif isinstance(module, Aggregation):
                 self._note(frame, "readout", out, frame.given)
-            elif is_leaf(module):
+            elif is_leaf(module) or (len(self._stack) == 1 and self._known_signal(out) is None):
                 self._note(frame, "output", out, frame.given)
         self._stack.pop()
 
@@ -214,11 +214,8 @@ class Recorder:
         """Return what is known of a tensor; measure it if it is new, or was changed in place."""
         if x is None or x.is_meta:
             return None
-        whole = x if x._base is None or x._base.numel() != x.numel() else x._base
-        version = 0 if whole.is_inference() else whole._version
-        known = self._known.get(id(whole))
-        if known is not None and known[0]() is whole and known[1] == version:
-            return known[2]
+        if (known := self._known_signal(x)) is not None:
+            return known
         real = torch.view_as_real(x.detach().resolve_conj()) if x.is_complex() else x
         if groups is None and x.dim() > 1:
             inside = next((f.edges for f in reversed(self._stack) if f.in_message), None)
@@ -226,10 +223,17 @@ class Recorder:
         if groups is not None and not _fits(groups, x.shape[axis]):
             groups = None
         signal = Signal(Sums.of(rows_of(real, axis if x.dim() else 0), groups), groups)
-        self._known[id(whole)] = (ref(whole), version, signal)
-        if x.requires_grad:
+        whole = _whole(x)
+        self._known[id(whole)] = (ref(whole), _version(whole), signal)
+        if x.requires_grad and not isinstance(x, nn.Parameter):
             self._watch(x, signal, axis)
         return signal
+
+    def _known_signal(self, x: Tensor) -> Signal | None:
+        """Return what is known of a tensor that has been measured and not been changed since."""
+        whole = _whole(x)
+        tensor, version, signal = self._known.get(id(whole), (_none, 0, None))
+        return signal if tensor() is whole and version == _version(whole) else None
 
     def _watch(self, x: Tensor, signal: Signal, axis: int) -> None:
         axis = axis if x.dim() else 0
@@ -293,6 +297,15 @@ class Recorder:
                 names = [aggr] if isinstance(aggr, str) else [str(name) for name in aggr]
                 return ", ".join(_ALIASES.get(name, name) for name in names)
         return None
+
+
+def _whole(x: Tensor) -> Tensor:
+    """Return the tensor that ``x`` is all of, in another shape; else itself."""
+    return x if x._base is None or x._base.numel() != x.numel() else x._base
+
+
+def _version(x: Tensor) -> int:
+    return 0 if x.is_inference() else x._version
 
 
 def _none() -> None:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import NamedTuple
 
+from torch_geometric.nn.models.rev_gnn import InvertibleModule
+
 from ...errors import GnnVpaError
 from ...nn import Model
 from ...pyg import convert
 from ..calibration import calibrate
 from ..initialise import init_
-from ._isolation import untouched_random_state
+from ._isolation import private_inputs, untouched_random_state
 from ._run import Call
 
 
@@ -69,6 +71,9 @@ def _initialised(call: Call) -> Call:
 def _calibrated(call: Call) -> Call | None:
     if call.args and call.kwargs:
         return None  # calibrate takes the one or the other
+    if any(isinstance(module, InvertibleModule) for module in call.model.modules()):
+        return None  # it frees its inputs, and calibrate needs them again
     model = deepcopy(call.model)
-    calibrate(model, call.kwargs or call.args)
+    args, kwargs = private_inputs(call[1:], differentiable=False)
+    calibrate(model, kwargs or args)
     return call._replace(model=model)

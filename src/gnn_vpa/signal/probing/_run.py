@@ -100,7 +100,7 @@ def _differentiated(model: nn.Module, out: Any, loss: Loss | None, given: Any) -
         if not ends:
             what = f"returned {type(out).__name__}" if not floating else "has nothing to train"
             return [
-                f"the model {what}, so no gradient could be sent back: the forward signal is all "
+                f"The model {what}, so no gradient could be sent back: the forward signal is all "
                 "there is. Pass loss=, a function of what the model returns."
             ]
         draw = torch.Generator().manual_seed(0)
@@ -111,7 +111,7 @@ def _differentiated(model: nn.Module, out: Any, loss: Loss | None, given: Any) -
         # Not backward(): that would add to .grad, and call the hooks that wait for it.
         torch.autograd.grad(ends, starts, gradients, allow_unused=True)
     except RuntimeError as error:
-        return [f"the backward pass failed, so its signal is missing: {error}"]
+        return [f"The backward pass failed, so its signal is missing: {error}"]
     return []
 
 
