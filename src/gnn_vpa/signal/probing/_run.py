@@ -58,7 +58,7 @@ def observe(call: Call, loss: Loss | None = None, *, backward: bool = True) -> R
                 notes += _differentiated(copied, out, loss, (args, kwargs))
         finally:
             recorder.close()
-    return Run(steps_of(recorder.entries), (*notes, *recorder.notes))
+    return Run(steps_of(recorder.entries), tuple(notes))
 
 
 def _called(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ._groups import Unit
-from ._recorder import Entry, Signal, StepName
+from ._recorder import Entry, StepName
+from ._signals import Signal
 from ._statistics import Group, Statistics
 
 
