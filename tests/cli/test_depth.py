@@ -26,7 +26,7 @@ def test_a_run_leaves_tables_and_a_figure(run, tmp_path: Path) -> None:  # type:
     assert left == {"depth.csv", "signal.csv", "provenance.json", "depth-mutag.png"}
     assert len(pd.read_csv(tmp_path / "depth" / "depth.csv")) == 2 * 2 * 4
     header, *rows = [line.split("\t") for line in result.stdout.splitlines() if "\t" in line]
-    assert header[4:] == ["2 layers", "3 layers"]
+    assert header == ["data set", "weights", "aggr", "2", "3"]
     assert len(rows) == 8
     assert "[2/2]" in result.stderr
 

@@ -53,7 +53,9 @@ class Lines(Watcher):
         self._finished += 1
         learnt = [o for o in outcomes if not o.diverged]
         best = max(learnt, key=lambda o: o.valid[o.best], default=None)
-        result = "all diverged" if best is None else f"best {best.variant}"
+        result = "none is finite"
+        if best is not None:
+            result = f"up to {100 * best.test[best.best]:.1f} % ({best.variant})"
         place = f"[{self._finished}/{self._total}]"
         self.say(f"{place} {job}: {result}, {duration(seconds)}{self.left()}")
 
@@ -105,6 +107,14 @@ class Terminal(Lines):
     def epoch(self, job: Job, done: int) -> None:
         """Move the bar."""
         super().epoch(job, done)
+        self._show()
+
+    def finish(self, job: Job, outcomes: Sequence[Outcome], seconds: float) -> None:
+        """Write what came out above the bar, and move it."""
+        super().finish(job, outcomes, seconds)
+        self._show()
+
+    def _show(self) -> None:
         self._bars.update(self._bar, completed=self.share(), left=self.left())
 
     def say(self, text: str) -> None:

@@ -98,6 +98,7 @@ def depth(
     results, signals = records.results(training), records.signals(training)
     for name in names:
         _print(results, name)
+    typer.echo("res.: with residuals; inf: the loss was not finite.")
     _write_figures(results, signals, names, out)
     typer.echo(f"Results: {out / 'depth.csv'}, {out / 'signal.csv'}")
 
@@ -123,27 +124,27 @@ def _print(results: "pd.DataFrame", dataset: str) -> None:
     """Print a line for each network, a column for each depth."""
     own = results[results["dataset"] == dataset]
     depths = sorted(own["depth"].unique())
-    kinds = own.groupby(["weights", "residual", "aggr"], sort=False)
-    rows = []
-    for (weights, residual, aggr), group in kinds:
-        cells = [_cell(group[group["depth"] == layers]) for layers in depths]
-        rows.append([weights, "yes" if residual else "no", aggr, *cells])
     order = {name: place for place, name in enumerate(COLOURS)}
-    rows.sort(key=lambda row: (row[0] != "default", row[0], row[1], order[row[2]]))
+    groups = list(own.groupby(["weights", "residual", "aggr"]))
+    groups.sort(key=lambda group: (group[0][0] != "default", *group[0][:2], order[group[0][2]]))
     chance = 100 * own["majority"].mean()
     print_table(
-        f"{dataset}, {chance:.1f} % are of the majority class: test accuracy (last training loss)",
-        ["data set", "weights", "residuals", "aggr", *(f"{layers} layers" for layers in depths)],
-        [[dataset, *row] for row in rows],
+        f"{dataset}: test accuracy by number of layers, in percent ({chance:.1f} by chance)",
+        ["data set", "weights", "aggr", *map(str, depths)],
+        [
+            [dataset, f"{weights}{', res.' if residual else ''}", aggr]
+            + [_accuracy(group[group["depth"] == layers]) for layers in depths]
+            for (weights, residual, aggr), group in groups
+        ],
     )
 
 
-def _cell(group: "pd.DataFrame") -> str:
-    if group.empty:
-        return ""
-    if bool(group["diverged_epoch"].notna().all()):
-        return "not finite"
-    return f"{100 * group['test_accuracy'].mean():.1f} ({group['last_loss'].mean():.2g})"
+def _accuracy(group: "pd.DataFrame") -> str:
+    """Return the mean over folds, or that the loss was not finite in any of them."""
+    finite = group["test_accuracy"].dropna()
+    if finite.empty:
+        return "inf" if len(group) else ""
+    return f"{100 * finite.mean():.1f}"
 
 
 def _write_figures(
