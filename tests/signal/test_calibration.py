@@ -287,9 +287,8 @@ def test_after_an_error_the_weights_are_as_before() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_data_follow_the_model_to_its_device() -> None:
-    if not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
     model = GraphSAGE(5, 16, num_layers=3).cuda()
     report = calibrate(model, _graphs())
     assert [layer.after for layer in report.layers] == pytest.approx([1] * 9, abs=0.02)

@@ -65,3 +65,19 @@ def test_the_epoch_is_chosen_by_validation_alone(data: Material, split: Split) -
     one = train(data, split, 2, variants(("vpa",)), TRAINING)[0]
     assert one.valid[one.best] == max(one.valid)
     assert one.best == one.valid.index(max(one.valid))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("aggrs", [("max",), ("sum", "mean", "vpa")])
+def test_a_gpu_gives_what_the_cpu_gives(
+    graphs: GraphSet, split: Split, aggrs: tuple[str, ...]
+) -> None:
+    chosen = variants(aggrs)
+    outcomes = [
+        train(Material.of(graphs, "auto", 4, device), split, 4, chosen, TRAINING)
+        for device in ("cpu", "cuda")
+    ]
+    for here, there in zip(*outcomes, strict=True):
+        assert there.signal == pytest.approx(here.signal, rel=1e-2)
+        assert there.loss == pytest.approx(here.loss, rel=5e-2)

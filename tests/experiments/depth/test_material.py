@@ -17,6 +17,7 @@ def graphs(request: pytest.FixtureRequest, tu_dir: Path) -> GraphSet:
 
 
 @pytest.mark.parametrize("aggr", ["sum", "mean", "max", "vpa"])
+@torch.no_grad()
 def test_merged_batches_give_the_scores_of_whole_graphs(
     graphs: GraphSet, aggr: Aggregation
 ) -> None:

@@ -40,11 +40,7 @@ def test_jobs_are_divided_by_what_can_share_a_step(asked: list[Job]) -> None:
     assert works == sorted(works, reverse=True)
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_all_jobs_are_run_and_kept(
-    asked: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str
-) -> None:
-    monkeypatch.setenv("GNN_VPA_WORKERS", workers)
+def test_all_jobs_are_run_and_kept(asked: list[Job], tmp_path: Path) -> None:
     records, listener = Records(tmp_path), Listener()
     run_jobs(asked, records, watcher=listener)
     assert set(listener.finished) == set(asked)
@@ -62,7 +58,8 @@ def test_processes_give_what_one_gives(
     frames = []
     for workers in "12":
         monkeypatch.setenv("GNN_VPA_WORKERS", workers)
-        records = Records(tmp_path / workers)
-        run_jobs(asked[2:], records)
+        records, listener = Records(tmp_path / workers), Listener()
+        run_jobs(asked[2:], records, watcher=listener)
+        assert listener.epochs == dict.fromkeys(asked[2:], 2)
         frames.append(records.results().sort_values(["depth", "aggr"]).drop(columns="seconds"))
     assert frames[0].to_csv(index=False) == frames[1].to_csv(index=False)
