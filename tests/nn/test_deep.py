@@ -11,6 +11,11 @@ BATCH = torch.tensor([0, 0, 0, 1, 1])
 AGGRS = ["sum", "mean", "max", "vpa"]
 
 
+@pytest.fixture(autouse=True)
+def _same_weights() -> None:
+    torch.manual_seed(0)
+
+
 @pytest.mark.parametrize("aggr", AGGRS)
 def test_without_a_residual_it_is_the_gcn(aggr: str, generator: torch.Generator) -> None:
     x = torch.randn(5, 3, generator=generator)

@@ -13,6 +13,11 @@ from gnn_vpa.nn.deep import DeepGCN
 from gnn_vpa.signal._activations import gain
 
 
+@pytest.fixture(autouse=True)
+def _same_weights() -> None:
+    torch.manual_seed(0)
+
+
 def _std(report: object, path: str) -> float:
     return next(entry.std for entry in report.drawn if entry.path == path)  # type: ignore[attr-defined]
 
