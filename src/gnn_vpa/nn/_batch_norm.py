@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from ..ops._backend import backend
+from ._blocks import Blocks
 from ._lanes import add_bias, by_lane
 from ._normalise import normalise
 from ._traced import is_traced
@@ -37,7 +38,7 @@ class BatchNorm(nn.BatchNorm1d):
     def forward(
         self,
         x: Tensor,
-        nodes: Tensor | None = None,
+        nodes: Tensor | Blocks | None = None,
         *,
         offset: Tensor | None = None,
         relu: bool = False,
@@ -46,7 +47,7 @@ class BatchNorm(nn.BatchNorm1d):
 
         Args:
             x: ``[rows, F]``.
-            nodes: How often each row occurs, ``[rows]``: by default once.
+            nodes: How often each row occurs, ``[rows]``: by default once; or lanes' ``Blocks``.
             offset: ``[F]`` or ``[L, F]``, added before. Batch statistics take it out again, so
                 that with lanes or ``nodes`` it is not added at all: its gradient is 0 (with lanes
                 None), and only the running mean knows of it.
@@ -58,9 +59,11 @@ class BatchNorm(nn.BatchNorm1d):
         scale, shift = (w.view(-1, self.num_features) for w in (self.weight, self.bias))
         if offset is not None and self.weight.dim() == 1:
             shift = torch.add(shift, offset, alpha=0)
-        rows = by_lane(x, len(scale))
         if not is_traced() and backend(x) == "triton" and x.dtype in (torch.float32, torch.float64):
-            return self._fused(rows, nodes, scale, shift, offset, relu).flatten(0, 1)
+            return self._fused(x, nodes, scale, shift, offset, relu)
+        if isinstance(nodes, Blocks):
+            return self._by_block(x, nodes, offset, relu)
+        rows = by_lane(x, len(scale))
         scale, shift = self._broadcast(scale), self._broadcast(shift)
         added = 0 if offset is None else self._broadcast(offset.detach())
         if self.training:
@@ -78,8 +81,8 @@ class BatchNorm(nn.BatchNorm1d):
 
     def _fused(
         self,
-        rows: Tensor,
-        nodes: Tensor | None,
+        x: Tensor,
+        nodes: Tensor | Blocks | None,
         scale: Tensor,
         shift: Tensor,
         offset: Tensor | None,
@@ -90,13 +93,34 @@ class BatchNorm(nn.BatchNorm1d):
 
         offset = None if offset is None else offset.detach().contiguous()
         running = (self.running_mean, self.running_var, self.num_batches_tracked)
+        blocks = nodes if isinstance(nodes, Blocks) else None
+        parts = _norm_kernels.parts_of(len(x), len(scale), blocks)
         if not self.training:
             return _norm_kernels.judge(
-                rows.contiguous(), scale, shift, offset, *running[:2], self.eps, relu
+                x.contiguous(), scale, shift, offset, *running[:2], self.eps, relu, parts
             )
-        count = rows.new_ones(rows.shape[:2]) if nodes is None else nodes
-        settings = (offset, running, self.eps, self.momentum, relu)
-        return FusedNorm.apply(rows, count, scale, shift, settings)  # type: ignore[no-any-return, no-untyped-call]
+        count = nodes.nodes if isinstance(nodes, Blocks) else nodes
+        count = x.new_ones(len(x)) if count is None else count
+        settings = (offset, running, self.eps, self.momentum, relu, parts)
+        return FusedNorm.apply(x, count, scale, shift, settings)  # type: ignore[no-any-return, no-untyped-call]
+
+    def _by_block(self, x: Tensor, blocks: Blocks, offset: Tensor | None, relu: bool) -> Tensor:
+        """Write the formula down, for every device: each row with its lane's statistics."""
+        lane, added = blocks.row_lane, 0 if offset is None else offset.detach()
+        if self.training:
+            count = blocks.nodes.to(x).unsqueeze(1)
+            total = count.new_zeros(len(self.weight), 1).index_add(0, lane, count)
+            safe = torch.where(total > 0, total, 1)
+            nothing = torch.zeros_like(self.weight)
+            mean = nothing.index_add(0, lane, count * x) / safe
+            var = nothing.index_add(0, lane, count * (x - mean[lane]).square()) / safe
+            mean_now, var_now = (t.detach().unsqueeze(1) for t in (mean + added, var))
+            self._follow(mean_now, var_now, total.unsqueeze(1))
+        else:
+            mean, var = self.running_mean - added, self.running_var
+        slope = self.weight * (var + self.eps).rsqrt()
+        out = (x - mean[lane]) * slope[lane] + self.bias[lane]
+        return out.relu() if relu else out
 
     @torch.no_grad()
     def _follow(self, mean: Tensor, var: Tensor, total: Tensor) -> None:

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+_MANY = 64  # lanes, or blocks, that keep a GPU busy by themselves
+
 
 class LaneProduct(torch.autograd.Function):
     """``x W^T`` for rows ``[L, S, in]`` and weights ``[L, out, in]``.
@@ -25,7 +27,7 @@ class LaneProduct(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         by_x = torch.bmm(grad, weight) if ctx.needs_input_grad[0] else None
         lanes, rows, _ = x.shape
-        parts = _parts(rows)
+        parts = _parts(rows) if lanes < _MANY else 1
         grads, values = (t.reshape(lanes * parts, rows // parts, -1) for t in (grad, x))
         products = torch.bmm(grads.mT, values)
         by_weight = products.view(lanes, parts, *weight.shape[1:]).sum(1)

@@ -11,6 +11,7 @@ from ..ops import Graph, attend
 from ..ops._attend import attend_by_power
 from ..ops._backend import backend
 from ..ops._edges import from_sources, from_targets
+from ._blocks import Blocks
 from ._checks import checked_choice
 from ._heads import MLPHead
 from ._lanes import add_bias, by_lane
@@ -113,7 +114,7 @@ class GAT(Model):
         x: Tensor,
         graph: Graph | Tensor | Looped,
         readout: GraphLike,
-        nodes: Tensor | None = None,
+        nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; ``graph`` gets self-loops if not ``Looped``."""

@@ -6,6 +6,7 @@ from typing import get_args
 from torch import Tensor, nn
 
 from ..ops import Aggregation
+from ._blocks import Blocks
 from ._checks import checked_choice
 from ._heads import MLPHead
 from ._linear import Linear, Mix
@@ -72,7 +73,7 @@ class GCN(Model):
         x: Tensor,
         graph: GraphLike,
         readout: GraphLike,
-        nodes: Tensor | None = None,
+        nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from ..ops import Aggregation
 from ._batch_norm import BatchNorm
+from ._blocks import Blocks
 from ._checks import checked_choice
 from ._heads import LevelsHead, MLPHead
 from ._linear import Linear, Mix
@@ -24,7 +25,9 @@ class _GINConv(nn.Module):
         for lin in (first, last):
             lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
 
-    def forward(self, x: Tensor, mix: Mix, nodes: Tensor | None, norm: BatchNorm) -> Tensor:
+    def forward(
+        self, x: Tensor, mix: Mix, nodes: Tensor | Blocks | None, norm: BatchNorm
+    ) -> Tensor:
         """Return ``relu(norm(MLP(mix(x))))``; both biases are left to the norms behind them."""
         first, inner, _, last = self.nn
         x = inner(first(x, mix, bias=False), nodes, offset=first.bias, relu=True)
@@ -76,12 +79,16 @@ class GIN(Model):
         else:
             self.head = MLPHead(width, hidden, num_classes, dropout)
 
+    def row_parameters(self, codes: bool = False) -> list[str]:
+        """Return the names of the weights that rows meet: no bias, which the norms take out."""
+        return [name for name in super().row_parameters(codes) if name.endswith("weight")]
+
     def forward(
         self,
         x: Tensor,
         graph: GraphLike | WithSelf,
         readout: GraphLike,
-        nodes: Tensor | None = None,
+        nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""

@@ -1,5 +1,6 @@
 """A group of lanes on a GPU: every step is a CUDA graph, replayed without asking Python."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -8,11 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.func import functional_call
 
 from ..graphs import GraphSet
+from ..nn import Blocks
 from ..nn._model import Model
+from ..ops import Graph
+from ..ops._aggregate import weighted_sum
+from ..ops._csr import CSR
+from .batch import Batch
 from .group import Group, stacked
-from .plan import Plan, Shape, Tables, batch_of, plan
+from .plan import Plan, Shape, Tables, batch_of, blocks, plan
 from .seeds import generator
 from .task import Protocol, Training
 
@@ -97,6 +104,9 @@ class CapturedGroup(Group):
         orders = [self._order(epoch).int().cpu() for epoch in range(self.protocol.epochs)]
         self._orders = torch.stack(orders).transpose(1, 2).flatten(0, 1)  # [all steps, L, B]
         self._trained = torch.tensor([len(lane.split.train) for lane in self.lanes], device=device)
+        # For the maximum, models write codes out.
+        codes = not self._known.x.is_floating_point() and self._known.form != "max"
+        self._row_names = self.model.row_parameters(codes)
         shapes, self._choice = self._shapes()
         self._chunk: dict[int, tuple[int, Plan]] = {}
         shape = list(self.model.dropout_shape(size))
@@ -117,21 +127,23 @@ class CapturedGroup(Group):
     def _captured(self, kind: int, shape: Shape, pool: Any) -> _Step:
         example = self._sent(np.flatnonzero(self._choice == kind)[:1])
         inputs = plan(self._known, example, shape).step(0)
-        return _Step(shape, inputs, _capture(lambda: self._train_on(inputs), pool))
+        return _Step(shape, inputs, _capture(lambda: self._train_on(inputs, shape.most), pool))
 
     def _shapes(self) -> tuple[list[Shape], np.ndarray[Any, np.dtype[np.int64]]]:
         """Choose the sizes of steps, and the size of each: from the largest needs of its kind."""
         nodes, edges = self._needs()
-        slots, room = (part.numpy() for part in _needed(self._orders, nodes, edges))
+        size = _block_size(nodes, self.protocol.batch_size)
+        need, most, room = (part.numpy() for part in _needed(self._orders, nodes, edges, size))
         limits: list[int] = []
         for quantile in _SIZES:  # from the largest down: a size must be worth its capture
-            limit = int(np.quantile(slots, quantile, method="higher"))
-            if not limits or roomy(limit) <= _WORTHWHILE * roomy(limits[0]):
+            limit = int(np.quantile(need, quantile, method="higher"))
+            if not limits or limit <= _WORTHWHILE * limits[0]:
                 limits.insert(0, limit)
-        choice = np.searchsorted(limits, slots)
+        choice = np.searchsorted(limits, need)
+        own = [choice == kind for kind in range(len(limits))]
         shapes = [
-            Shape(roomy(limit), int(room[choice == kind].max(initial=0)) + 1)
-            for kind, limit in enumerate(limits)
+            Shape(limit, size, int(most[k].max()), int(room[k].max()) + 1)
+            for limit, k in zip(limits, own, strict=True)
         ]
         return shapes, choice
 
@@ -155,7 +167,7 @@ class CapturedGroup(Group):
     def _planned(self, first: int) -> dict[int, tuple[int, Plan]]:
         assert self._steps is not None
         largest = self._steps[-1].shape
-        count = max(1, _PLANNED // (largest.slots * len(self.lanes) + largest.edges))
+        count = max(1, _PLANNED // (largest.rows + largest.edges))
         chunk = np.arange(first, min(first + count, len(self._orders)))
         found: dict[int, tuple[int, Plan]] = {}
         for kind, step in enumerate(self._steps):
@@ -192,10 +204,16 @@ class CapturedGroup(Group):
             out.select(-3, lane).copy_(torch.rand(shape, generator=draw, dtype=self.dtype))
         return out
 
-    def _train_on(self, inputs: Plan) -> None:
+    def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
+        arguments = (batch.x, batch.graph, batch.readout, batch.nodes, uniform)
+        own = self.params | _by_block(self.params, self._row_names, batch.nodes)
+        scores: Tensor = functional_call(self.model, (own, self.buffers), arguments)
+        return scores
+
+    def _train_on(self, inputs: Plan, most: int) -> None:
         self.model.train()
         self.optimizer.zero_grad()
-        batch = batch_of(self._known, inputs)
+        batch = batch_of(self._known, inputs, most)
         mean = self._losses(self._scores(batch, self._draws.flatten(-3, -2)), batch)
         mean.sum().backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
@@ -205,16 +223,16 @@ class CapturedGroup(Group):
     def _count_hits(self) -> None:
         self.model.eval()
         self._hits.zero_()
-        for inputs, parts in self._judged:
-            batch = batch_of(self._known, inputs)
+        for inputs, most, parts in self._judged:
+            batch = batch_of(self._known, inputs, most)
             hit = (self._scores(batch, None).argmax(1) == batch.y).view_as(batch.real)
             self._hits += (hit & parts).sum(2)
 
-    def _fixed(self) -> list[tuple[Plan, Tensor]]:
+    def _fixed(self) -> list[tuple[Plan, int, Tensor]]:
         """Plan the batches of validation and test graphs, which stay the same.
 
         Returns:
-            Plans, and which of their graphs are for validation and for test: ``[2, L, B]``.
+            Plans, blocks of a lane, and which graphs are for validation and test: ``[2, L, B]``.
         """
         device, lanes = self.data.y.device, len(self.lanes)
         ids = [torch.cat([lane.split.valid, lane.split.test]) for lane in self.lanes]
@@ -225,13 +243,16 @@ class CapturedGroup(Group):
         valid = torch.tensor([len(lane.split.valid) for lane in self.lanes]).unsqueeze(1)
         found = []
         for number, batch in enumerate(batches):
-            slots, room = _needed(batch.unsqueeze(0), nodes, edges)
-            shape = Shape(roomy(int(slots)), int(room) + 1)
+            block = _block_size(nodes, size)
+            need, most, room = (
+                int(part) for part in _needed(batch.unsqueeze(0), nodes, edges, block)
+            )
+            shape = Shape(need, block, most, room + 1)
             inputs = plan(self._known, batch.unsqueeze(0).to(device), shape).step(0)
             place = torch.arange(number * size, (number + 1) * size)
             parts = torch.stack([place < valid, place >= valid]) & (batch >= 0)
-            found.append((inputs, parts.to(device)))
-        self._judged_counts = torch.stack([parts.sum(2) for _, parts in found]).sum(0)
+            found.append((inputs, most, parts.to(device)))
+        self._judged_counts = torch.stack([parts.sum(2) for *_, parts in found]).sum(0)
         return found
 
     @contextmanager
@@ -251,21 +272,36 @@ class CapturedGroup(Group):
                         tensor.zero_()
 
 
-def roomy(slots: int) -> int:
-    """Return a number of slots of which one is free, and which divides into blocks for products.
-
-    Example:
-        >>> roomy(64), roomy(5000)
-        (128, 5120)
-    """
-    unit = 64 if slots < 4096 else 1024
-    return (slots // unit + 1) * unit
+def _block_size(nodes: Tensor, batch_size: int) -> int:
+    """Return a power of 2 so that a lane has some ten blocks: little is left over in the last."""
+    rows = float(nodes.float().mean()) * batch_size
+    return int(min(max(2 ** round(math.log2(max(rows, 1) / 10)), 64), 1024))
 
 
-def _needed(ids: Tensor, nodes: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the slots that the fullest lane of each step needs, and the edges of all: ``[K]``."""
+def _needed(ids: Tensor, nodes: Tensor, edges: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the blocks of each step, the most that a lane of it has, and its edges: ``[K]``."""
     real, safe = ids >= 0, ids.clamp(min=0).long()  # [K, L, B]
-    return (nodes[safe] * real).sum(2).amax(1), (edges[safe] * real).sum((1, 2))
+    own = blocks((nodes[safe] * real).sum(2), size)
+    # One block is left over, so that the last row never holds a node.
+    return own.sum(1) + 1, own.amax(1), (edges[safe] * real).sum((1, 2))
+
+
+def _by_block(
+    params: dict[str, Tensor], names: Sequence[str], blocks: Tensor | Blocks
+) -> dict[str, Tensor]:
+    """Give every block of rows its lane's weights: sums over one, on a graph of lanes to blocks."""
+    assert isinstance(blocks, Blocks)
+    lanes, count = len(blocks.ptr) - 1, len(blocks.lane)
+    number = torch.arange(count + 1, dtype=torch.int32, device=blocks.lane.device)
+    graph = Graph.of(
+        CSR(number, blocks.lane, None, 1),
+        CSR(blocks.ptr, number[:-1], None, blocks.most),
+        (lanes, count),
+    )
+    return {
+        name: weighted_sum(params[name].flatten(1), graph).view(count, *params[name].shape[1:])
+        for name in names
+    }
 
 
 def _copied(state: dict[int, dict[str, Any]]) -> dict[int, dict[str, Tensor]]:

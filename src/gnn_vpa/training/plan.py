@@ -1,8 +1,8 @@
 """Many steps' batches at once, each of one shape: what captured steps read.
 
-A batch is a list of graphs for each lane. Every lane has the same number of slots, and the step
-room for the same number of edges, so that a captured step fits all batches of a size. Slots that
-hold no node belong to no graph; edges that are none belong to no row.
+A batch is a list of graphs for each lane. A lane owns as many blocks of rows as its nodes need, and
+a step has room for the same number of blocks and edges, so that a captured step fits all batches
+of a size. Rows that hold no node belong to no graph; edges that are none belong to no row.
 
 Nothing here looks at a value on the host, and a call plans as many steps as memory allows: its
 hundred small kernels are shared by all of them.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..nn import Looped, Scaled, WithSelf
+from ..nn import Blocks, Looped, Scaled, WithSelf
 from ..ops import Graph, backend
 from ..ops._csr import CSR
 from .batch import Batch
@@ -28,10 +28,17 @@ _Edges = tuple[
 
 
 class Shape(NamedTuple):
-    """Room of a step: slots in each lane, and edges in all lanes together."""
+    """Room of a step, for all lanes together."""
 
-    slots: int
+    blocks: int
+    size: int  # rows of a block
+    most: int  # blocks of a lane, at most
     edges: int
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.blocks * self.size
 
 
 class Tables(NamedTuple):
@@ -93,18 +100,20 @@ def _with_own_edges(graph: Graph) -> Graph:
 
 
 class Plan(NamedTuple):
-    """K steps, each with L lanes of S slots (R = L * S rows) and B graphs, E edges in all.
+    """K steps, each with L lanes of B graphs, C blocks and R rows, E edges in all.
 
     What a model does not need is None.
     """
 
     x: Tensor  # [K, R] or [K, R, in]
     nodes: Tensor  # [K, R]
+    lane: Tensor  # [K, C], of each block
+    block: Tensor  # [K, L + 1], the first block of each lane
     y: Tensor  # [K, L * B]
     real: Tensor  # [K, L, B]
     ptr: Tensor  # [K, L * B + 1], the readout by graph …
-    slot: Tensor  # [K, R]
-    back_slot: Tensor  # [K, R + 1], … and by slot
+    row: Tensor  # [K, R]
+    back_row: Tensor  # [K, R + 1], … and by row
     member: Tensor  # [K, R]
     times: Tensor | None  # [K, R], multiplicities of the readout
     pool: Tensor | None  # [K, L * B], its scale
@@ -130,40 +139,44 @@ def plan(known: Tables, ids: Tensor, shape: Shape) -> Plan:
         shape: The steps' room; what does not fit is cut off, so it must be large enough.
     """
     data = known.data
-    steps, lanes, _ = ids.shape
-    rows, device = lanes * shape.slots, ids.device
+    steps, rows, device = len(ids), shape.rows, ids.device
     real, safe = ids >= 0, ids.clamp(min=0)
     first = data.node_ptr[safe]
     count = torch.where(real, data.node_ptr[safe + 1] - first, 0)
     end = count.cumsum(2)
-    lane = torch.arange(0, rows, shape.slots, device=device).unsqueeze(1)
-    begin = (end - count + lane).flatten(1)  # the first slot of each graph
-    owner, place = _spread(count.flatten(1), rows)  # of the slots that hold a node, in order
+    block = _pointers(blocks(end[..., -1], shape.size))
+    lane, _ = _spread(block.diff(), shape.blocks)
+    lane = lane.clamp(max=ids.shape[1] - 1)
+    row_lane = lane.repeat_interleave(shape.size, dim=1)
+
+    begin = (end - count + (block[:, :-1] * shape.size).unsqueeze(2)).flatten(1)
+    owner, place = _spread(count.flatten(1), rows)  # of the rows that hold a node, in order
     there = owner < begin.shape[1]
-    slot = _ended(begin).gather(1, owner) + place
-    slot = torch.where(there, slot, rows)  # the others write behind the last
+    row = torch.where(there, _ended(begin).gather(1, owner) + place, rows)
     held = torch.zeros(steps, rows + 1, dtype=torch.bool, device=device)
-    held = held.scatter_(1, slot, there)[:, :-1]
+    held = held.scatter_(1, row, there)[:, :-1]  # what is not there writes behind the last
     member_node = torch.where(there, _ended(first.flatten(1)).gather(1, owner) + place, 0)
     node = torch.zeros(steps, rows + 1, dtype=torch.int64, device=device)
-    node = node.scatter_(1, slot, member_node)[:, :-1]
+    node = node.scatter_(1, row, member_node)[:, :-1]
 
     times = None if data.times is None else torch.where(there, data.times[member_node], 0)
     nodes = held.float() if data.times is None else torch.where(held, data.times[node], 0)
     pool = scale = None
     if known.form != "max":
-        pool = _power(known.size[safe], _pooling(known)).flatten(1)
-        scale = _scale(known, node)
+        pool = _power(known.size[safe], _pooling(known).unsqueeze(1)).flatten(1)
+        scale = _scale(known, node, row_lane)
     edges: _Edges = (None,) * 6
     if known.graph is not None:
         edges = _edges(known, node, held, scale, shape.edges)
     return Plan(
-        known.x[node + known.shift.repeat_interleave(shape.slots)],
+        known.x[node + known.shift[row_lane]],
         nodes,
+        lane.int(),
+        block,
         data.y[safe].flatten(1),
         real,
         _pointers(count.flatten(1)),
-        slot.clamp(max=rows - 1).int(),
+        row.clamp(max=rows - 1).int(),
         _pointers(held),
         owner.clamp(max=begin.shape[1] - 1).int(),
         times,
@@ -171,6 +184,16 @@ def plan(known: Tables, ids: Tensor, shape: Shape) -> Plan:
         *edges,
         scale=None if known.owned else scale,
     )
+
+
+def blocks(rows: Tensor, size: int) -> Tensor:
+    """Return how many blocks so many rows need: at least one.
+
+    Example:
+        >>> blocks(torch.tensor([0, 64, 65]), 64)
+        tensor([1, 1, 2])
+    """
+    return ((rows + size - 1) // size).clamp(min=1)
 
 
 def _spread(lengths: Tensor, room: int) -> tuple[Tensor, Tensor]:
@@ -212,22 +235,17 @@ def _pooling(known: Tables) -> Tensor:
 
 
 def _power(numbers: Tensor, exponent: Tensor) -> Tensor:
-    """Return ``N^(-p)`` with each lane's own ``p``, and 0 for 0: ``[K, L, …]``."""
+    """Return ``N^(-p)``, and 0 for 0."""
     some = torch.where(numbers > 0, numbers, 1)
-    power = some.pow(-exponent.to(some).view(1, -1, *(1,) * (numbers.dim() - 2)))
-    return torch.where(numbers > 0, power, 0)
+    return torch.where(numbers > 0, some.pow(-exponent), 0)
 
 
-def _scale(known: Tables, node: Tensor) -> Tensor | None:
+def _scale(known: Tables, node: Tensor, lane: Tensor) -> Tensor | None:
     """Return ``N^(-p)`` of each row's node, or ``p`` itself where the model takes that."""
     if known.degree is None:
         return None
-    steps, rows = node.shape
-    lanes, exponent = len(known.exponent), known.exponent
-    if known.form in ("gat", "sgc"):
-        return exponent.repeat_interleave(rows // lanes).expand(steps, rows).contiguous()
-    degree = known.degree[node].view(steps, lanes, rows // lanes)
-    return _power(degree, exponent).view(steps, rows)
+    exponent = known.exponent[lane]
+    return exponent if known.data.looped else _power(known.degree[node], exponent)
 
 
 def _edges(known: Tables, node: Tensor, held: Tensor, scale: Tensor | None, room: int) -> _Edges:
@@ -282,12 +300,12 @@ def _ended(values: Tensor) -> Tensor:
     return torch.nn.functional.pad(values, (0, 1))
 
 
-def batch_of(known: Tables, step: Plan) -> Batch:
-    """Return one planned step as a model takes it."""
+def batch_of(known: Tables, step: Plan, most: int) -> Batch:
+    """Return one planned step as a model takes it; ``most``: blocks of a lane."""
     rows, graphs = len(step.nodes), len(step.y)
     readout: Graph | Scaled = Graph.of(
-        CSR(step.ptr, step.slot, None, known.data.largest),
-        CSR(step.back_slot, step.member, None, 1),
+        CSR(step.ptr, step.row, None, known.data.largest),
+        CSR(step.back_row, step.member, None, 1),
         (rows, graphs),
         multiplicity=step.times,
     )
@@ -295,7 +313,8 @@ def batch_of(known: Tables, step: Plan) -> Batch:
         assert isinstance(readout, Graph)
         readout = Scaled(readout, step.pool)
     graph = _graph_of(known, step, rows)
-    return Batch(step.x, graph, readout, step.nodes, step.y, step.real)
+    nodes = Blocks(step.nodes, step.lane, step.block, most)
+    return Batch(step.x, graph, readout, nodes, step.y, step.real)
 
 
 def _graph_of(known: Tables, step: Plan, rows: int) -> Graph | Scaled | WithSelf | Looped | None:
