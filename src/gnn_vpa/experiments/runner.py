@@ -1,7 +1,7 @@
 """Running a grid: each cell once, whatever happens in between."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -71,6 +71,7 @@ def run_grid(
         pending = [cell for cell in cells if cell.key not in finished]
         sources = {cell.dataset: cell.source or cell.dataset for cell in pending}
         data = {name: load(source, data_dir) for name, source in sources.items()}
+        _check(pending, data)
         pending = [cell for cell in pending if _is_possible(cell, data[cell.dataset], progress)]
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending:
@@ -178,13 +179,18 @@ def resolve_device(device: str) -> str:
     return device
 
 
+def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
+    """Find what is wrong with the data before hours are spent on the cells before it."""
+    for name, folds, kind in {(cell.dataset, cell.folds, cell.task.features) for cell in cells}:
+        try:
+            splits(data[name].y, folds)
+            features(data[name], kind)
+        except UsageError as error:
+            raise UsageError(f"{name}: {error}") from error
+
+
 def _is_possible(cell: Cell, graphs: GraphSet, progress: Progress) -> bool:
-    """Find what is wrong before hours are spent on the cells before it."""
-    try:
-        splits(graphs.y, cell.folds)
-        features(graphs, cell.task.features)
-    except UsageError as error:
-        raise UsageError(f"{cell.dataset}: {error}") from error
+    """Leave out a baseline that cannot be had for its data set, and say so."""
     if cell.protocol is None and (reason := obstacle(cell.task.model, graphs)) is not None:
         progress.note(f"{cell} is left out: {reason}")
         return False
