@@ -181,7 +181,8 @@ def resolve_device(device: str) -> str:
 
 def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
     """Find what is wrong with the data before hours are spent on the cells before it."""
-    for name, folds, kind in {(cell.dataset, cell.folds, cell.task.features) for cell in cells}:
+    needed = dict.fromkeys((cell.dataset, cell.folds, cell.task.features) for cell in cells)
+    for name, folds, kind in needed:
         try:
             splits(data[name].y, folds)
             features(data[name], kind)
