@@ -133,6 +133,7 @@ def _target_kernel(
         along += d * tl.load(share + position, mask=live, other=0)
         tl.store(edges + position, d, mask=live)
     pull = tl.sum(along, 1)
+    tl.debug_barrier()  # what one thread has stored another may load
     total = tl.zeros([ROWS, TILE], ACC)
     for first in range(0, longest, TILE):
         position, live, _, count, z, _ = _logits(

@@ -232,6 +232,11 @@ class Parts(NamedTuple):
     count: int  # parts in all
     lanes: int
 
+    @property
+    def room(self) -> int:
+        """For how many parts of a lane kernels are compiled: one of few numbers."""
+        return max(32, _power_of_2(self.most))
+
     def layout(self, width: int) -> tuple[tuple[int, int], tuple[Any, ...], dict[str, Any]]:
         """Return the grid, what kernels are told of the parts, and the shape of a tile."""
         block = min(64, _power_of_2(width))
@@ -272,7 +277,7 @@ def train(
         )
         _apply_kernel[grid](
             x, out, weights, means, squares, mean, var, total, scale, shift, offset, *running,
-            *told, eps, momentum, TRAIN=True, RELU=relu, PARTS=_power_of_2(parts.most), **shape,
+            *told, eps, momentum, TRAIN=True, RELU=relu, PARTS=parts.room, **shape,
         )  # fmt: skip
     return out, mean, var, total
 
@@ -310,6 +315,6 @@ def gradients(
         _pull_kernel[grid](
             grad, x, nodes, total, mean, var, scale, shift, sums, along,
             grad_x, grad_scale, grad_shift, *told, eps,
-            RELU=relu, PARTS=_power_of_2(parts.most), **shape,
+            RELU=relu, PARTS=parts.room, **shape,
         )  # fmt: skip
     return grad_x, grad_scale, grad_shift

@@ -101,8 +101,9 @@ class CapturedGroup(Group):
 
     def _prepare(self) -> None:
         device, lanes, size = self.data.y.device, len(self.lanes), self.protocol.batch_size
-        orders = [self._order(epoch).int().cpu() for epoch in range(self.protocol.epochs)]
-        self._orders = torch.stack(orders).transpose(1, 2).flatten(0, 1)  # [all steps, L, B]
+        self._pool = ThreadPoolExecutor(_AHEAD, thread_name_prefix="gnn-vpa-draws")
+        orders = list(self._pool.map(self._order, range(self.protocol.epochs)))
+        self._orders = torch.stack(orders).transpose(1, 2).flatten(0, 1).int()  # [all steps, L, B]
         self._trained = torch.tensor([len(lane.split.train) for lane in self.lanes], device=device)
         # For the maximum, models write codes out.
         codes = not self._known.x.is_floating_point() and self._known.form != "max"
@@ -117,7 +118,6 @@ class CapturedGroup(Group):
         self._losses_sum = torch.zeros(lanes, device=device, dtype=self.dtype)
         self._hits = torch.zeros(2, lanes, device=device, dtype=self.dtype)
         self._device_curves = torch.from_numpy(self.curves).to(device)
-        self._pool = ThreadPoolExecutor(_AHEAD, thread_name_prefix="gnn-vpa-draws")
         self._futures: dict[int, Future[Tensor]] = {}
         pool = torch.cuda.graph_pool_handle()
         with self._untouched(), _tensor_cores():
