@@ -110,8 +110,19 @@ def test_messages_that_are_never_formed_have_the_statistics_of_those_that_are(
     if weight is not None:
         weight[7] = 0
     messages = x[index] if weight is None else x[index].double() * weight.double().unsqueeze(2)
-    rows = rows_of(x, heads=heads).taken(index, weight)
+    rows = rows_of(x, heads=heads).taken(index)
+    rows = rows if weight is None else rows.weighted(weight)
     assert_same(Sums.of(rows, None).statistics(), by_hand(messages))
+
+
+def test_rows_may_stand_for_many(generator: torch.Generator) -> None:
+    x = 3 + torch.randn(20, 5, generator=generator)
+    times = torch.randint(4, (20,), generator=generator)
+    x[times == 0] = 100
+    groups = Groups("node", torch.zeros(20, dtype=torch.int64))
+    sums = Sums.of(rows_of(x).repeated(times), groups)
+    assert_same(sums.statistics(), by_hand(x.repeat_interleave(times, dim=0)))
+    assert sums.groups("degree")[0].rows == int(times.sum())
 
 
 def test_groups_are_powers_of_two() -> None:

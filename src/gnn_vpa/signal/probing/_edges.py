@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from ...ops import Graph
-from ...ops._csr import rows
-from ._groups import Groups, group_of
+from ._groups import NUM_GROUPS, Groups, group_of
 from ._smoothness import Neighbours
 
 _REMEMBERED = 4  # a network has few graphs: one, or one for each level of pooling
+
+
+class Flows(NamedTuple):
+    """Messages of one source to targets of one group: what they share, and how many they are."""
+
+    source: Tensor
+    times: Tensor
+    groups: Groups
 
 
 class Edges:
@@ -51,6 +59,24 @@ class Edges:
             times = times * (self.source != self.target)
         degree = times.new_zeros(self.num_targets)
         return degree.index_add_(0, self.target.long(), times).round().long()
+
+    @cached_property
+    def received(self) -> Tensor:
+        """Number of messages that each target gets, ``[num_targets]``."""
+        return torch.bincount(self.target, minlength=self.num_targets)
+
+    @cached_property
+    def flows(self) -> Flows:
+        """The messages put together by where they come from and the groups they go to."""
+        degree, size = self.nodes.degree, self.nodes.size
+        assert degree is not None
+        group = degree if size is None else degree * NUM_GROUPS + size
+        number = group[self.target.long()] * self.num_sources + self.source
+        kinds, times = torch.unique(number, return_counts=True)
+        group, source = kinds // max(1, self.num_sources), kinds % max(1, self.num_sources)
+        if size is None:
+            return Flows(source, times, Groups("edge", group))
+        return Flows(source, times, Groups("edge", group // NUM_GROUPS, group % NUM_GROUPS))
 
     @cached_property
     def nodes(self) -> Groups:
@@ -112,15 +138,15 @@ class Atlas:
         return fresh
 
     def edges_of(self, graph: Graph) -> Edges:
-        """Return the record of a graph's edges, in the order of their targets."""
+        """Return the record of a graph's edges, in the order in which they were given."""
         if graph not in self._of_graph:
-            by_target = graph.by_target
-            times = graph.multiplicity
-            if times is not None and by_target.edge is not None:
-                times = times[by_target.edge]
-            target = rows(by_target.rowptr, graph.num_edges)
+            _, source, edge, _ = graph.by_target
+            if edge is not None:
+                source = torch.empty_like(source).scatter_(0, edge.long(), source)
             sizes = (graph.num_sources, graph.num_targets)
-            self._of_graph[graph] = self.edges(by_target.col, target, sizes, times)
+            target = graph.edge_targets
+            found = self.edges(source.long(), target.long(), sizes, graph.multiplicity)
+            self._of_graph[graph] = found
         return self._of_graph[graph]
 
     def groups(self, count: int, inside: Edges | None = None) -> Groups | None:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_map
 from torch_geometric.data import Data
+from torch_geometric.inspector import Inspector
 
 from ...errors import UsageError
 
@@ -28,7 +29,9 @@ def private_copy(model: Model, *, share: bool = True) -> Model:
     values = (value for module in model.modules() for value in vars(module).values())
     parts = (part for v in values for part in (v if isinstance(v, tuple | list) else (v,)))
     for part in parts:
-        if isinstance(part, Tensor) and not part.is_leaf:  # kept from the last call
+        if isinstance(part, Inspector):  # of PyG's layers: large, and never changed by a pass
+            memo[id(part)] = part
+        elif isinstance(part, Tensor) and not part.is_leaf:  # kept from the last call
             memo[id(part)] = part.detach().clone()
     try:
         return copy.deepcopy(model, memo)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-_BLOCK = 1 << 18  # numbers at a time: their copies in float64 stay in a core's cache
+_BLOCK = 1 << 18  # numbers at a time, so that their copies stay in a core's cache
 _SAMPLE = 1 << 14  # numbers whose mean is near enough to that of all
 _DEVICE_BLOCK = 1 << 23  # on an accelerator: 64 MiB, few launches
 
@@ -27,6 +26,7 @@ class Rows(NamedTuple):
         zeros: How many numbers are 0.
         shift: A number, ``[]``.
         width: Numbers in a row, finite or not.
+        times: How many rows each stands for, ``[rows]``, counted in all sums; None: one.
     """
 
     finite: Tensor
@@ -36,29 +36,35 @@ class Rows(NamedTuple):
     zeros: Tensor
     shift: Tensor
     width: int
+    times: Tensor | None = None
 
-    def taken(self, index: Tensor, weight: Tensor | None) -> Rows:
-        """Return the rows of ``weight_e * x[index_e]``, without making that tensor.
+    def taken(self, index: Tensor) -> Rows:
+        """Return the rows of ``x[index]``, without making that tensor."""
+        finite, total, square, largest, zeros = (part[index] for part in self[:5])
+        return Rows(finite, total, square, largest, zeros, self.shift, self.width)
 
-        Args:
-            index: ``[E]``, which row each new one is made from.
-            weight: ``[E, heads or 1]``; None: 1.
-        """
-        count, total, square, largest, zeros = (part[index] for part in self[:5])
-        if weight is None:
-            return Rows(count, total, square, largest, zeros, self.shift, self.width)
+    def weighted(self, weight: Tensor) -> Rows:
+        """Return the rows of ``weight * x``, with a weight ``[rows, heads or 1]`` for each."""
         weight = weight.detach().double()
-        square = square + self.shift * (2 * total + count * self.shift)
-        total = total + count * self.shift
+        finite, total, square, largest, zeros = self[:5]
+        square = square + self.shift * (2 * total + finite * self.shift)
+        total = total + finite * self.shift
         return Rows(
-            count.expand_as(weight * count),
+            finite.expand_as(weight * finite),
             weight * total,
             weight**2 * square,
             weight.abs() * largest,
-            torch.where(weight == 0, count, zeros),
+            torch.where(weight == 0, finite, zeros),
             torch.zeros_like(self.shift),
             self.width,
         )
+
+    def repeated(self, times: Tensor) -> Rows:
+        """Return the rows, each as often as ``times [rows]`` says."""
+        factor = times.unsqueeze(1)
+        finite, total, square, zeros = (factor * part for part in (*self[:3], self.zeros))
+        largest = torch.where(factor > 0, self.largest, 0)
+        return Rows(finite, total, square, largest, zeros, self.shift, self.width, times)
 
 
 def rows_of(x: Tensor, axis: int = 0, heads: int = 1) -> Rows:
@@ -74,16 +80,17 @@ def rows_of(x: Tensor, axis: int = 0, heads: int = 1) -> Rows:
     width = x[:1].numel() // (heads if len(x) else 1)
     summing = _Summing(x, heads, width)
     if width > 0:
-        summing.run(x)
-        # To ask an accelerator would be to wait for it.
-        if not x.is_cpu or not bool(summing.largest.isfinite().all()):
-            summing.run_again(x)
-    (finite, total, square), (largest, zeros) = summing.wide, summing.narrow.double()
-    return Rows(finite, total, square, largest, zeros, summing.shift, width)
+        # To ask an accelerator whether all is finite would be to wait for it.
+        if x.is_cpu:
+            summing.run(x)
+        if not x.is_cpu or not bool(summing.narrow[0].isfinite().all()):
+            summing.run(x, all_finite=False)
+    (finite, total, length), (largest, zeros) = summing.wide, summing.narrow.double()
+    return Rows(finite, total, length.square_(), largest, zeros, summing.shift, width)
 
 
 class _Summing:
-    """The sums, and room for a block of rows that is used again for each.
+    """The sums of a tensor's rows, and room for a block of rows that is used again for each.
 
     Fresh memory for each block would cost more than the sums do.
     """
@@ -93,46 +100,32 @@ class _Summing:
         self._step = max(1, (_BLOCK if x.is_cpu else _DEVICE_BLOCK) // numbers)
         some = x[: max(1, _SAMPLE // numbers)]
         self.shift = some.mean(dtype=torch.float64).nan_to_num(0.0, 0.0, 0.0)
-        self.wide = x.new_zeros(3, len(x), heads, dtype=torch.float64)
-        narrow = torch.float64 if x.dtype == torch.float64 else torch.float32
-        self.narrow = x.new_zeros(2, len(x), heads, dtype=narrow)
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        self.wide = x.new_zeros(3, len(x), heads, dtype=torch.float64)  # finite, total, length
+        self.narrow = x.new_zeros(2, len(x), heads, dtype=dtype)  # largest, zeros
         shape = (min(self._step, len(x)), heads, width)
         self._wide_room = x.new_empty(shape, dtype=torch.float64)
-        self._narrow_room = x.new_empty(shape, dtype=narrow)
+        self._narrow_room = x.new_empty(shape, dtype=dtype)
 
-    @property
-    def largest(self) -> Tensor:
-        return self.narrow[0]
+    def run(self, x: Tensor, *, all_finite: bool = True) -> None:
+        """Sum up, block by block; numbers that are not finite are left out if there may be any."""
+        for start in range(0, len(x), self._step):
+            rows = slice(start, start + self._step)
+            block = x[rows].reshape(-1, *self._wide_room.shape[1:])
+            self._sum_up(block, None if all_finite else ~block.isfinite(), rows)
 
-    def run(self, x: Tensor) -> None:
-        """Sum up numbers that are all finite."""
-        for rows in self._blocks(x):
-            self._sum_up(x[rows], rows)
-
-    def run_again(self, x: Tensor) -> None:
-        """Sum up without the numbers that are not finite."""
-        (count, total, square), (_, zeros) = self.wide, self.narrow
-        for rows in self._blocks(x):
-            finite = x[rows].isfinite()
-            self._sum_up(x[rows].where(finite, 0), rows)
-            left_out = (~finite).reshape(len(finite), *self._wide_room.shape[1:]).sum(-1)
-            count[rows] -= left_out
-            total[rows] += left_out * self.shift
-            square[rows] -= left_out * self.shift.square()
-            zeros[rows] -= left_out
-
-    def _blocks(self, x: Tensor) -> Iterator[slice]:
-        return (slice(start, start + self._step) for start in range(0, len(x), self._step))
-
-    def _sum_up(self, x: Tensor, rows: slice) -> None:
-        wide, narrow = self._wide_room[: len(x)], self._narrow_room[: len(x)]
-        x = x.reshape(wide.shape)
-        (count, total, square), (largest, zeros) = self.wide[:, rows], self.narrow[:, rows]
-        count.fill_(wide.shape[-1])
-        wide.copy_(x).sub_(self.shift)
+    def _sum_up(self, x: Tensor, broken: Tensor | None, rows: slice) -> None:
+        (finite, total, length), (largest, zeros) = self.wide[:, rows], self.narrow[:, rows]
+        finite.fill_(x.shape[-1])
+        wide = self._wide_room[: len(x)].copy_(x).sub_(self.shift)
+        narrow = self._narrow_room[: len(x)].copy_(x).abs_()
+        if broken is not None:
+            finite -= broken.sum(-1)
+            wide.masked_fill_(broken, 0)
+            narrow.masked_fill_(broken, 0)
         torch.sum(wide, -1, out=total)
-        torch.linalg.vector_norm(wide, dim=-1, out=square)
-        square.square_()
-        narrow.copy_(x).abs_()
+        torch.linalg.vector_norm(wide, dim=-1, out=length)
         torch.amax(narrow, -1, out=largest)
         torch.sum(narrow.eq_(0), -1, out=zeros)
+        if broken is not None:
+            zeros -= broken.sum(-1)

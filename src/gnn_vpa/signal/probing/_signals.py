@@ -13,7 +13,7 @@ from torch.utils.hooks import RemovableHandle
 from ...ops._observe import Aggregated
 from ._edges import Atlas, Edges
 from ._groups import Groups
-from ._rows import rows_of
+from ._rows import Rows, rows_of
 from ._statistics import Sums
 
 
@@ -36,7 +36,7 @@ class Signals:
     def __init__(self, atlas: Atlas) -> None:
         self._atlas = atlas
         self._known: dict[int, tuple[_Reference, int, Signal | None]] = {}
-        self._last_gradient: tuple[_Reference, Signal | None] = (_nothing, None)
+        self._recent: list[tuple[_Reference, tuple[int, int, int], Rows]] = []
         self._handles: list[RemovableHandle] = []
 
     def of(
@@ -61,7 +61,7 @@ class Signals:
         if groups is not None and not _fits(groups, x.shape[axis]):
             groups = None
         axis = axis if x.dim() else 0
-        signal = Signal(Sums.of(rows_of(_real(x), axis), groups), groups)
+        signal = Signal(Sums.of(self._rows(x, axis), groups), groups)
         whole = _whole(x)
         self._known[id(whole)] = (ref(whole), _version(whole), signal)
         if x.requires_grad and not isinstance(x, nn.Parameter):
@@ -79,20 +79,22 @@ class Signals:
 
         Their gradient is ``factor_i`` times that of their sum, so that is measured by rows too.
         """
-        weight, edge = done.weight, done.graph.by_target.edge
-        if weight is not None:
-            weight = weight.view(len(weight), -1)
-            weight = weight if edge is None else weight[edge]  # in the order of the targets
-        heads = 1 if weight is None else weight.shape[1]
-        rows = rows_of(done.x, heads=heads).taken(edges.source, weight)
-        signal = Signal(Sums.of(rows, edges.messages), edges.messages)
+        if done.weight is None:
+            flows = edges.flows
+            rows = self._rows(done.x).taken(flows.source).repeated(flows.times)
+            signal = Signal(Sums.of(rows, flows.groups), flows.groups)
+        else:
+            weight = done.weight.view(len(done.weight), -1)
+            rows = self._rows(done.x, heads=weight.shape[1])
+            rows = rows.taken(edges.source).weighted(weight)
+            signal = Signal(Sums.of(rows, edges.messages), edges.messages)
         if done.linear and done.out.requires_grad and done.x.requires_grad:
             factor = done.factor
 
             def measure(gradient: Tensor) -> None:
-                rows = rows_of(gradient, heads=1 if factor is None else factor.shape[1])
-                share = None if factor is None else factor[edges.target]
-                signal.backward = Sums.of(rows.taken(edges.target, share), signal.groups)
+                rows = self._rows(gradient, heads=1 if factor is None else factor.shape[1])
+                rows = rows if factor is None else rows.weighted(factor)
+                signal.backward = Sums.of(rows.repeated(edges.received), edges.nodes)
 
             self._hook(done.out, measure)
         return signal
@@ -103,18 +105,27 @@ class Signals:
             handle.remove()
         self._handles.clear()
         self._known.clear()
+        self._recent.clear()
 
     def _await_gradient(self, x: Tensor, signal: Signal, axis: int) -> None:
         def measure(gradient: Tensor) -> None:
-            # The same tensor goes back to both terms of a sum.
-            tensor, last = self._last_gradient
-            if last is not None and tensor() is gradient and last.groups is signal.groups:
-                signal.backward = last.backward
-            else:
-                signal.backward = Sums.of(rows_of(_real(gradient), axis), signal.groups)
-                self._last_gradient = (ref(gradient), signal)
+            signal.backward = Sums.of(self._rows(gradient, axis), signal.groups)
 
         self._hook(x, measure)
+
+    def _rows(self, x: Tensor, axis: int = 0, heads: int = 1) -> Rows:
+        """Return the sums over rows, for a while remembered.
+
+        A tensor and its messages are measured one after the other, and the gradient of a sum goes
+        back to both of its terms.
+        """
+        asked = (_version(x), axis, heads)
+        for tensor, known, rows in self._recent:
+            if tensor() is x and known == asked:
+                return rows
+        rows = rows_of(_real(x), axis, heads)
+        self._recent = [*self._recent[-1:], (ref(x), asked, rows)]
+        return rows
 
     def _hook(self, x: Tensor, measure: Callable[[Tensor], None]) -> None:
         self._handles.append(x.register_hook(measure))  # type: ignore[no-untyped-call]

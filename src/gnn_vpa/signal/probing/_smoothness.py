@@ -1,7 +1,9 @@
 """Oversmoothing: how different neighbours still are."""
 
+from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -33,34 +35,59 @@ class Neighbours:
     """
 
     def __init__(self, source: Tensor, target: Tensor, num_nodes: int) -> None:
-        self._source = source.long()
         self._graph = Graph(torch.stack([source, target]), num_nodes)
         self._received = self._graph.degree.double()
-        self._sent = torch.bincount(self._source, minlength=num_nodes).double()
+        self._sent = torch.bincount(source, minlength=num_nodes).double()
 
     def smoothness(self, x: Tensor) -> Smoothness | None:
-        """Measure the features ``x [num_nodes, ...]``; None if no node has a neighbour.
-
-        Neither measure needs a tensor of all edges. With the sum over neighbours ``S``,
-        ``sum_ij |x_i - x_j|^2 = sum_i (N_i + M_i) |x_i|^2 - 2 sum_i <x_i, (S x)_i>``, where ``N``
-        and ``M`` count in- and out-neighbours; the distance is such a product of rows of length 1.
-        """
+        """Measure the features ``x [num_nodes, ...]``; None if no node has a neighbour."""
         if self._graph.num_edges == 0:
             return None
         x = x.detach().flatten(1)
         x = x.double() if x.dtype == torch.float64 or not x.is_cpu else x.float()
-        lengths = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64)
-        both = ((self._received + self._sent) * lengths.square()).sum()
-        energy = both - 2 * self._overlap(x)
-        if x.dtype == torch.float32 and not bool(energy > _CLOSE * both):
-            energy = both - 2 * self._overlap(x.double())
-        inverse = torch.where(lengths > 0, lengths.reciprocal(), 0)
-        around = aggregate(x, self._graph, "sum", inverse[self._source].to(x.dtype))
-        cosine = around.mul_(x).sum(1).double() * inverse / self._received.clamp(min=1)
-        some = self._received > 0
-        distance = torch.where(some, 1 - cosine, 0).sum() / some.sum()
-        return Smoothness(energy.clamp(min=0) / len(x), distance)
+        return Smoothness(self._energy(x) / len(x), self._distance(x))
 
-    def _overlap(self, x: Tensor) -> Tensor:
-        """Return ``sum_i <x_i, sum_j x_j>``."""
-        return aggregate(x, self._graph, "sum").mul_(x).sum(1).sum(dtype=torch.float64)
+    def _energy(self, x: Tensor) -> Tensor:
+        """Return ``sum_ij |x_i - x_j|^2``, with enough digits however alike neighbours are."""
+        # The same for all that are connected, the mean takes nothing away but rounding.
+        both, energy = self._difference(self._centred(x) if x.is_cpu else x)
+        if x.dtype == torch.float32 and not bool(energy > _CLOSE * both):
+            _, energy = self._difference(x.double())
+        return energy.clamp(min=0)
+
+    def _difference(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the energy as a difference, and the number that is diminished.
+
+        ``sum_ij |x_i - x_j|^2 = sum_i (N_i + M_i) |x_i|^2 - 2 sum_i <x_i, sum_j x_j>``, where ``N``
+        and ``M`` count in- and out-neighbours: no tensor of all edges is needed.
+        """
+        squares = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64).square_()
+        both = ((self._received + self._sent) * squares).sum()
+        overlap = aggregate(x, self._graph, "sum").mul_(x).sum(1).sum(dtype=torch.float64)
+        return both, both - 2 * overlap
+
+    def _distance(self, x: Tensor) -> Tensor:
+        """Return the mean average distance: the same product, of rows of length 1."""
+        lengths = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64)
+        inverse = torch.where(lengths > 0, lengths.reciprocal(), 0)
+        x = x * inverse.to(x.dtype).unsqueeze(1)
+        cosine = aggregate(x, self._graph, "sum").mul_(x).sum(1) / self._received.clamp(min=1)
+        some = self._received > 0
+        return torch.where(some, 1 - cosine, 0).sum() / some.sum()
+
+    def _centred(self, x: Tensor) -> Tensor:
+        """Take from each node the mean of all that it is connected with."""
+        part, members = self._components
+        return aggregate(x, members, "mean")[part].neg_().add_(x)
+
+    @cached_property
+    def _components(self) -> tuple[Tensor, Graph]:
+        """The connected component of each node, and the graph that leads from nodes to them."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        rowptr, col = (part.numpy() for part in self._graph.by_target[:2])
+        shape = (self._graph.num_targets,) * 2
+        matrix = csr_array((np.ones(len(col), np.int8), col, rowptr), shape=shape)
+        labels = torch.from_numpy(connected_components(matrix, directed=False)[1]).long()
+        return labels, Graph.readout(labels)

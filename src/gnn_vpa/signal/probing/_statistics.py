@@ -87,13 +87,14 @@ class Sums(NamedTuple):
         """Add rows up, all together and group by group."""
         count, total, square, largest, zeros = rows[:5]
         parts = torch.stack([count.sum(), total.sum(), square.sum(), zeros.sum()])
-        numbers = parts.new_full((1,), float(count.numel() * rows.width))
+        copies = count.new_ones(len(count)) if rows.times is None else rows.times.to(count)
+        numbers = (copies.sum() * (count.shape[1] * rows.width)).view(1)
         top = largest.max() if largest.numel() else parts.new_zeros(())
         whole = torch.cat([numbers, parts[:3], top.view(1), parts[3:]])
         if groups is None:
             return cls(whole, rows.shift, None, None)
         columns = [part.sum(1) for part in (count, total, square)]
-        table = torch.stack([torch.ones_like(columns[0]), *columns])
+        table = torch.stack([copies, *columns])
         return cls(whole, rows.shift, *_by(groups, table))
 
     def statistics(self) -> Statistics:
