@@ -174,8 +174,8 @@ def _oversmoothing(steps: Steps) -> Iterator[Symptom]:
         return
     if first.distance <= 1e-6:
         text = (
-            f"Neighbours have the same features at {first.name}, and in {titled(last)} they still "
-            f"do: their mean distance is {number(last.distance)}"
+            f"Neighbours have the same features at {first.name}, and hardly differ in "
+            f"{titled(last)}: their mean distance is {number(last.distance)}"
         )
     else:
         since = next(step for step in known if step.distance < _ALIKE * first.distance)
