@@ -96,13 +96,11 @@ def _labelled(
     wanted = sorted(
         (y(line[-1]) if line[-1] > 0 else _BOTTOM, name) for name, line in lines.items()
     )
-    last = -math.inf
-    places = []
-    for at, name in wanted:
-        last = max(at, last + _APART)
-        places.append((last, name))
-    overflow = max(0.0, last - _BOTTOM)
-    for at, name in places:
-        yield text(
-            labels[name], _RIGHT + 8, at - overflow + 3.5, fill=colour(name), class_=f"area {name}"
-        )
+    places = [at for at, _ in wanted]
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + _APART)
+    places[-1] = min(places[-1], _BOTTOM)
+    for i in reversed(range(len(places) - 1)):
+        places[i] = min(places[i], places[i + 1] - _APART)
+    for at, (_, name) in zip(places, wanted, strict=True):
+        yield text(labels[name], _RIGHT + 8, at + 3.5, fill=colour(name), class_=f"area {name}")
