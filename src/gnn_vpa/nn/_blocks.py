@@ -9,8 +9,8 @@ class Blocks(NamedTuple):
     """Rows ``[C * T]`` in C blocks of T, each of one lane: in the place of a model's ``nodes``.
 
     Lanes of as many rows each would all need the rows of the largest. Blocks are lanes of their own
-    for products (their weights are those of their lane, ``Batch`` gathers them), and batch
-    statistics are those of all blocks of a lane.
+    for products (a model's ``row_parameters`` come for each block), and batch statistics are those
+    of all blocks of a lane.
 
     Attributes:
         nodes: How often each row occurs, ``[C * T]``.
@@ -18,6 +18,14 @@ class Blocks(NamedTuple):
         ptr: Lane l owns the blocks ``ptr[l]`` to ``ptr[l + 1]``, at least one, ``[L + 1]``. Those
             behind the last are idle.
         most: How many blocks a lane owns at most.
+
+    Example:
+        Two lanes with one and two blocks of two rows.
+
+        >>> import torch
+        >>> lane, ptr = torch.tensor([0, 1, 1]), torch.tensor([0, 1, 3])
+        >>> Blocks(torch.ones(6), lane, ptr, most=2).row_lane
+        tensor([0, 0, 1, 1, 1, 1])
     """
 
     nodes: Tensor

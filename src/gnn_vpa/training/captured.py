@@ -25,6 +25,7 @@ from .task import Protocol, Training
 
 _SIZES = (1.0, 0.9, 0.5)  # quantiles of the steps' needs: a step of each size is captured,
 _WORTHWHILE = 0.93  # if it saves so much of the next larger one
+_MANY = 1 << 16  # rows below which a step takes as long with fewer
 _PLANNED = 1 << 25  # slots and edges that are planned in one go
 _JUDGED = 1 << 20  # slots of the graphs that are judged in one go
 _AHEAD = 4  # epochs whose random numbers are drawn before they are needed
@@ -137,7 +138,7 @@ class CapturedGroup(Group):
         limits: list[int] = []
         for quantile in _SIZES:  # from the largest down: a size must be worth its capture
             limit = int(np.quantile(need, quantile, method="higher"))
-            if not limits or limit <= _WORTHWHILE * limits[0]:
+            if not limits or (limits[0] * size >= _MANY and limit <= _WORTHWHILE * limits[0]):
                 limits.insert(0, limit)
         choice = np.searchsorted(limits, need)
         own = [choice == kind for kind in range(len(limits))]
