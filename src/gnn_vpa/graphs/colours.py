@@ -30,18 +30,50 @@ def refine(rowptr: Tensor, col: Tensor, start: Tensor, rounds: int) -> Tensor:
         >>> refine(rowptr, col, torch.zeros(4, dtype=torch.int64), rounds=3)
         tensor([0, 1, 1, 0])
     """
-    colour = _numbered(start.long())[0]
+    return refinements(rowptr, col, start, rounds)[-1]
+
+
+def refinements(
+    rowptr: Tensor, col: Tensor, start: Tensor, rounds: int, *, sets: bool = False
+) -> list[Tensor]:
+    """Return the colours before the first round and after each, as ``refine`` finds them.
+
+    Args:
+        rowptr: The graph by target, ``[N + 1]``.
+        col: Sources, ``[E]``.
+        start: First colours, ``[N]``, any integers.
+        rounds: Number of rounds.
+        sets: Whether to compare neighbours' colours as sets: what a network sees that takes the
+            maximum, which is the same however often a colour occurs.
+
+    Example:
+        A star of two leaves and one of three, which a maximum does not tell apart.
+
+        >>> rowptr = torch.tensor([0, 2, 3, 4, 7, 8, 9, 10])
+        >>> col, same = torch.tensor([1, 2, 0, 0, 4, 5, 6, 3, 3, 3]), torch.zeros(7).long()
+        >>> [colour.tolist() for colour in refinements(rowptr, col, same, rounds=1)]
+        [[0, 0, 0, 0, 0, 0, 0], [0, 1, 1, 2, 1, 1, 1]]
+        >>> refinements(rowptr, col, same, rounds=1, sets=True)[1].tolist()
+        [0, 0, 0, 0, 0, 0, 0]
+    """
+    colours = [_numbered(start.long())[0]]
     row, col = rows(rowptr.long(), len(col)), col.long()
     draw = torch.Generator().manual_seed(0)
-    for _ in range(rounds):
+    while len(colours) <= rounds:
+        colour = colours[-1]
         known = _count(colour)
         # Neighbours' colours, sorted within each row: what nodes are compared by.
-        around = (row * known + colour[col]).sort().values - row * known
-        refined = _grouped(colour, rowptr.long(), around, known, draw)
-        if _count(refined) == known:
-            break  # stable: no further round would tell more apart
-        colour = refined
-    return colour
+        key = row * known + colour[col]
+        key = torch.unique(key) if sets else key.sort().values
+        owner = key // max(known, 1)
+        begin = torch.zeros_like(rowptr, dtype=torch.int64)
+        begin[1:] = torch.bincount(owner, minlength=len(colour)).cumsum(0)
+        refined = _grouped(colour, begin, key - owner * known, known, draw)
+        if _count(refined) == known:  # stable: no further round would tell more apart
+            colours += [colour] * (rounds + 1 - len(colours))
+        else:
+            colours.append(refined)
+    return colours
 
 
 def _grouped(
@@ -49,9 +81,9 @@ def _grouped(
 ) -> Tensor:
     degree = rowptr.diff()
     while True:
-        salt = torch.randint(-(2**62), 2**62, (2, max(known, 1)), generator=draw)
+        salt = torch.randint(-(2**62), 2**62, (2, max(known, 1)), generator=draw).to(colour.device)
         # Sums of 64-bit numbers wrap around, which a hash may.
-        sums = torch.cat([torch.zeros(1, dtype=torch.int64), salt[0][around].cumsum(0)])
+        sums = torch.cat([salt.new_zeros(1), salt[0][around].cumsum(0)])
         digest = sums[rowptr[1:]] - sums[rowptr[:-1]] + salt[1][colour]
         group, first = _numbered(digest)
         leader = first[group]
@@ -63,19 +95,21 @@ def _grouped(
 def _same_rows(rowptr: Tensor, around: Tensor, leader: Tensor) -> bool:
     """Say whether each row equals its leader's; the lengths do already."""
     shift = rowptr[leader] - rowptr[:-1]
-    position = torch.arange(len(around)) + torch.repeat_interleave(shift, rowptr.diff())
+    position = torch.arange(len(around), device=around.device) + torch.repeat_interleave(
+        shift, rowptr.diff()
+    )
     return torch.equal(around, around[position])
 
 
 def _numbered(values: Tensor) -> tuple[Tensor, Tensor]:
     """Number equal values alike, in order of appearance: numbers, and who was the first of each."""
     ordered, place = values.sort(stable=True)
-    fresh = torch.ones(len(values), dtype=torch.bool)
+    fresh = torch.ones(len(values), dtype=torch.bool, device=values.device)
     fresh[1:] = ordered[1:] != ordered[:-1]
     first = place[fresh]  # stable: the earliest of its kind
     rank = torch.empty_like(first)
     order = first.argsort()
-    rank[order] = torch.arange(len(first))
+    rank[order] = torch.arange(len(first), device=values.device)
     number = torch.empty_like(place)
     number[place] = rank[fresh.cumsum(0) - 1]
     return number, first[order]

@@ -55,20 +55,20 @@ def merge(node_ptr: Tensor, rowptr: Tensor, col: Tensor, start: Tensor, rounds: 
     """
     num_nodes, num_graphs = len(rowptr) - 1, len(node_ptr) - 1
     colour = refine(rowptr, col, start, rounds)
-    graph = torch.repeat_interleave(torch.arange(num_graphs), node_ptr.diff())
+    device = rowptr.device
+    graph = torch.repeat_interleave(node_ptr.diff())
     known = int(colour.max()) + 1 if num_nodes else 1
     # Nodes are numbered through the graphs, so merged ones are too, each behind the first of it.
     first = _first_of(graph * known + colour)
     node, merged = torch.unique(first, return_inverse=True)
     node_times = torch.bincount(merged, minlength=len(node))
-    own = torch.repeat_interleave(torch.arange(num_graphs), node_ptr.diff())[node]
-    begin = torch.zeros(num_graphs + 1, dtype=torch.int64)
-    begin[1:] = torch.bincount(own, minlength=num_graphs).cumsum(0)
+    begin = torch.zeros(num_graphs + 1, dtype=torch.int64, device=device)
+    begin[1:] = torch.bincount(graph[node], minlength=num_graphs).cumsum(0)
 
     length = (rowptr[1:] - rowptr[:-1])[node].long()
     owner = torch.repeat_interleave(length)
     skipped = rowptr[node].long() - (length.cumsum(0) - length)
-    position = torch.arange(len(owner)) + skipped[owner]
+    position = torch.arange(len(owner), device=device) + skipped[owner]
     key = owner * max(len(node), 1) + merged[col[position].long()]
     edges, edge_times = torch.unique(key, return_counts=True)
     target, source = edges // max(len(node), 1), edges % max(len(node), 1)
@@ -79,6 +79,6 @@ def _first_of(kind: Tensor) -> Tensor:
     """Return, for each node, the first node of its kind."""
     _, group = torch.unique(kind, return_inverse=True)
     count = int(group.max()) + 1 if len(group) else 0
-    first = torch.full((count,), len(kind))
-    first.scatter_reduce_(0, group, torch.arange(len(kind)), "amin")
+    first = torch.full((count,), len(kind), device=kind.device)
+    first.scatter_reduce_(0, group, torch.arange(len(kind), device=kind.device), "amin")
     return first[group]

@@ -1,6 +1,7 @@
 """The paper's models: one definition each, for one model or for many trained side by side."""
 
 from ._message import Scaled as Scaled
+from ._message import WithSelf as WithSelf
 from ._model import Model as Model
 from ._self_loops import Looped as Looped
 from ._self_loops import with_self_loops as with_self_loops
@@ -18,6 +19,7 @@ __all__ = [
     "Looped",
     "Model",
     "Scaled",
+    "WithSelf",
     "build_model",
     "with_self_loops",
 ]

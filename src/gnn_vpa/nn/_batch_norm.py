@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from ._lanes import by_lane
+from ..ops._backend import backend
+from ._lanes import add_bias, by_lane
 from ._normalise import normalise
 
 
@@ -32,24 +33,69 @@ class BatchNorm(nn.BatchNorm1d):
     def __init__(self, num_features: int) -> None:
         super().__init__(num_features)
 
-    def forward(self, x: Tensor, nodes: Tensor | None = None) -> Tensor:
-        """Normalise ``x [rows, F]``, whose rows occur ``nodes [rows]`` times (by default once)."""
+    def forward(
+        self,
+        x: Tensor,
+        nodes: Tensor | None = None,
+        *,
+        offset: Tensor | None = None,
+        relu: bool = False,
+    ) -> Tensor:
+        """Normalise rows; with ``offset`` those of ``x + offset``, with ``relu`` a ReLU follows.
+
+        Args:
+            x: ``[rows, F]``.
+            nodes: How often each row occurs, ``[rows]``: by default once.
+            offset: ``[F]`` or ``[L, F]``, added before. Batch statistics take it out again, so
+                that with lanes or ``nodes`` it is not added at all: its gradient is 0 (with lanes
+                None), and only the running mean knows of it.
+            relu: Whether to return ``max(0, y)``.
+        """
         if self.weight.dim() == 1 and (nodes is None or not self.training):
-            return super().forward(x)
-        scale, shift = self._broadcast(self.weight), self._broadcast(self.bias)
+            out = super().forward(x if offset is None else add_bias(x, offset))
+            return out.relu() if relu else out
+        scale, shift = (w.view(-1, self.num_features) for w in (self.weight, self.bias))
+        if offset is not None and self.weight.dim() == 1:
+            shift = torch.add(shift, offset, alpha=0)
         rows = by_lane(x, len(scale))
+        if not _is_traced() and backend(x) == "triton":
+            return self._fused(rows, nodes, scale, shift, offset, relu).flatten(0, 1)
+        scale, shift = self._broadcast(scale), self._broadcast(shift)
+        added = 0 if offset is None else self._broadcast(offset.detach())
         if self.training:
             count = rows.new_ones(len(x)) if nodes is None else nodes.to(rows)
             count = count.view(*rows.shape[:2], 1)
             total = count.sum(1, keepdim=True)
             share = count / torch.where(total > 0, total, 1)
             out, mean, var = normalise(rows, share, scale, shift, self.eps)
-            self._follow(mean, var, total)
+            self._follow(mean + added, var, total)
         else:
             mean, var = self._broadcast(self.running_mean), self._broadcast(self.running_var)
             slope = scale * (var + self.eps).rsqrt()
-            out = torch.addcmul(shift - mean * slope, rows, slope)
-        return out.flatten(0, 1)
+            out = torch.addcmul(shift - (mean - added) * slope, rows, slope)
+        return (out.relu() if relu else out).flatten(0, 1)
+
+    def _fused(
+        self,
+        rows: Tensor,
+        nodes: Tensor | None,
+        scale: Tensor,
+        shift: Tensor,
+        offset: Tensor | None,
+        relu: bool,
+    ) -> Tensor:
+        from . import _norm_kernels
+        from ._fused_norm import FusedNorm
+
+        offset = None if offset is None else offset.detach().contiguous()
+        running = (self.running_mean, self.running_var, self.num_batches_tracked)
+        if not self.training:
+            return _norm_kernels.judge(
+                rows.contiguous(), scale, shift, offset, *running[:2], self.eps, relu
+            )
+        count = rows.new_ones(rows.shape[:2]) if nodes is None else nodes
+        settings = (offset, running, self.eps, self.momentum, relu)
+        return FusedNorm.apply(rows, count, scale, shift, settings)  # type: ignore[no-any-return, no-untyped-call]
 
     @torch.no_grad()
     def _follow(self, mean: Tensor, var: Tensor, total: Tensor) -> None:
@@ -64,3 +110,8 @@ class BatchNorm(nn.BatchNorm1d):
     def _broadcast(self, values: Tensor) -> Tensor:
         """Shape ``[F]`` or ``[L, F]`` so that it meets rows ``[L, S, F]``: ``[L, 1, F]``."""
         return values.view(-1, 1, self.num_features)
+
+
+def _is_traced() -> bool:
+    """Say whether a compiler or a transform looks on, which a kernel of our own would blind."""
+    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()

@@ -21,27 +21,29 @@ class Linear(nn.Linear):
         True
     """
 
-    def forward(self, x: Tensor, mix: Mix | None = None) -> Tensor:
+    def forward(self, x: Tensor, mix: Mix | None = None, bias: bool = True) -> Tensor:
         """Return ``mix(x) W^T + b``.
 
         Args:
             x: Features ``[rows, in]``, or the codes ``[rows]`` of one-hot features.
             mix: A linear map of rows that comes first. It commutes with ``W``: with codes, rows
                 of ``W^T`` are looked up before it, and the one-hot matrix is not needed.
+            bias: Whether to add ``b``, where there is one.
         """
+        added = self.bias if bias else None
         if x.is_floating_point():
-            return self._product(x if mix is None else mix(x))
+            return self._product(x if mix is None else mix(x), added)
         rows = self._lookup(x)
         rows = rows if mix is None else mix(rows)
-        return rows if self.bias is None else add_bias(rows, self.bias)
+        return rows if added is None else add_bias(rows, added)
 
-    def _product(self, x: Tensor) -> Tensor:
+    def _product(self, x: Tensor, bias: Tensor | None) -> Tensor:
         if self.weight.dim() == 2:
-            return F.linear(x, self.weight, self.bias)
+            return F.linear(x, self.weight, bias)
         x = by_lane(x, self.weight.shape[0])
-        if self.bias is None:
+        if bias is None:
             return torch.bmm(x, self.weight.mT).flatten(0, 1)
-        return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.mT).flatten(0, 1)
+        return torch.baddbmm(bias.unsqueeze(1), x, self.weight.mT).flatten(0, 1)
 
     def _lookup(self, codes: Tensor) -> Tensor:
         if self.weight.dim() == 2:

@@ -36,7 +36,36 @@ class Scaled(NamedTuple):
     scale: Tensor
 
 
+class WithSelf(NamedTuple):
+    """A graph whose edges hold the node's own share too: all that GIN adds up, in one sum.
+
+    ``out_i = sum_j w_ij x_j``, with ``w_ii = 1`` for one edge of every node to itself, and the
+    aggregation's ``s_i m_ij`` for the others.
+
+    Attributes:
+        graph: The edges, without weights of their own.
+        weight: ``[num_edges]``, a constant.
+
+    Example:
+        >>> import torch
+        >>> own = WithSelf(Graph(torch.tensor([[0, 1], [0, 0]]), 2), torch.tensor([1.0, 0.5]))
+        >>> with_self(torch.tensor([[2.0], [4.0]]), own, "mean")
+        tensor([[4.],
+                [0.]])
+    """
+
+    graph: Graph
+    weight: Tensor
+
+
 GraphLike = Graph | Tensor | Scaled
+
+
+def with_self(x: Tensor, graph: GraphLike | WithSelf, aggr: Aggregation) -> Tensor:
+    """Return ``x_i + aggr_j x_j``."""
+    if isinstance(graph, WithSelf):
+        return weighted_sum(x, graph.graph, graph.weight)
+    return x + aggregate(x, graph, aggr)
 
 
 def aggregate(x: Tensor, graph: GraphLike, aggr: Aggregation) -> Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..ops import Graph, attend
+from ..ops._attend import attend_by_power
 from ..ops._edges import from_sources, from_targets
 from ._checks import checked_choice
 from ._heads import MLPHead
@@ -33,11 +34,14 @@ class _GATConv(nn.Module):
             bound = math.sqrt(6 / (weight.shape[-2] + weight.shape[-1]))  # Glorot's, as in PyG
             nn.init.uniform_(weight, -bound, bound)
 
-    def forward(self, x: Tensor, graph: Graph, aggr: Literal["sum", "vpa"]) -> Tensor:
-        x = self.lin(x)
+    def forward(self, x: Tensor, looped: Looped, aggr: Literal["sum", "vpa"]) -> Tensor:
+        x, graph = self.lin(x), looped.graph
         sent, received = (self._dot(x, att) for att in (self.att_src, self.att_dst))
         logits = F.leaky_relu(from_sources(sent, graph) + from_targets(received, graph), 0.2)
-        return add_bias(attend(x, graph, logits.squeeze(1), aggr), self.bias)
+        logits = logits.squeeze(1)
+        if looped.power is None:
+            return add_bias(attend(x, graph, logits, aggr), self.bias)
+        return add_bias(attend_by_power(x, graph, logits, looped.power), self.bias)
 
     @staticmethod
     def _dot(x: Tensor, att: Tensor) -> Tensor:
@@ -96,8 +100,8 @@ class GAT(Model):
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; ``graph`` gets self-loops if not ``Looped``."""
         x = self._checked(x, nodes)
-        graph = with_self_loops(graph, x.shape[0]).graph
+        looped = with_self_loops(graph, x.shape[0])
         aggr: Literal["sum", "vpa"] = "vpa" if self.aggr == "vpa" else "sum"
         for conv in self.convs:
-            x = conv(x, graph, aggr).relu()
+            x = conv(x, looped, aggr).relu()
         return self._scores([x], readout, aggr, uniform)

@@ -10,12 +10,12 @@ from ._batch_norm import BatchNorm
 from ._checks import checked_choice
 from ._heads import LevelsHead, MLPHead
 from ._linear import Linear, Mix
-from ._message import GraphLike, aggregate
+from ._message import GraphLike, WithSelf, with_self
 from ._model import Model
 
 
 class _GINConv(nn.Module):
-    """``MLP(x_i + aggr_j x_j)``, with Linear, BatchNorm, ReLU, Linear as the MLP."""
+    """``MLP(x_i + aggr_j x_j)``: Linear, BatchNorm, ReLU, Linear, then a norm and a ReLU."""
 
     def __init__(self, in_channels: int, width: int) -> None:
         super().__init__()
@@ -24,10 +24,11 @@ class _GINConv(nn.Module):
         for lin in (first, last):
             lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
 
-    def forward(self, x: Tensor, mix: Mix, nodes: Tensor | None) -> Tensor:
-        first, norm, relu, last = self.nn
-        x = first(x, lambda rows: rows + mix(rows))
-        out: Tensor = last(relu(norm(x, nodes)))
+    def forward(self, x: Tensor, mix: Mix, nodes: Tensor | None, norm: BatchNorm) -> Tensor:
+        """Return ``relu(norm(MLP(mix(x))))``; both biases are left to the norms behind them."""
+        first, inner, _, last = self.nn
+        x = inner(first(x, mix, bias=False), nodes, offset=first.bias, relu=True)
+        out: Tensor = norm(last(x, bias=False), nodes, offset=last.bias, relu=True)
         return out
 
 
@@ -78,7 +79,7 @@ class GIN(Model):
     def forward(
         self,
         x: Tensor,
-        graph: GraphLike,
+        graph: GraphLike | WithSelf,
         readout: GraphLike,
         nodes: Tensor | None = None,
         uniform: Tensor | None = None,
@@ -86,8 +87,8 @@ class GIN(Model):
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
         x = self._checked(x, nodes, written_out=self.aggr == "max")
-        mix = partial(aggregate, graph=graph, aggr=self.aggr)
+        mix = partial(with_self, graph=graph, aggr=self.aggr)
         levels = [x]
         for conv, norm in zip(self.convs, self.norms, strict=True):
-            levels.append(norm(conv(levels[-1], mix, nodes), nodes).relu())
+            levels.append(conv(levels[-1], mix, nodes, norm))
         return self._scores(levels, readout, self.aggr, uniform)

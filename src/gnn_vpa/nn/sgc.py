@@ -89,9 +89,12 @@ class SGC(Model):
     def _hops(self, x: Tensor, graph: Graph | Tensor | Looped | None) -> Tensor:
         if graph is None:
             return x
-        graph = with_self_loops(graph, x.shape[0]).graph
+        graph, power = with_self_loops(graph, x.shape[0])
         scale = graph.scale("vpa", x.dtype)  # d^(-1/2); 0 where there is no node, nor a self-loop
-        scale = scale.sqrt() if self.aggr == "vpa" else scale
+        if power is not None:
+            scale = scale.pow(2 * power.to(scale).unsqueeze(1))
+        elif self.aggr == "vpa":
+            scale = scale.sqrt()
         for _ in range(self.K):
             x = aggregate(scale * x, Scaled(graph, scale.squeeze(1)), "sum")
         return x

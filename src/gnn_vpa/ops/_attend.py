@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from ._aggregate import aggregate, counted
+from ._aggregate import aggregate, counted, weighted_sum
 from ._cache import as_graph
 from ._check import check_features, check_graph, checked_weight
 from ._dtypes import accumulable
@@ -58,6 +58,19 @@ def attend(
     check_graph(x, graph)
     weight = softmax(logits, graph, multiplicity, x)
     return aggregate(x, graph, aggr, weight, multiplicity, normalizer_grad=normalizer_grad)
+
+
+def attend_by_power(x: Tensor, graph: Graph, logits: Tensor, power: Tensor) -> Tensor:
+    """Attend with ``(sum_j c_ij^2)^(-p_i)`` as the constant scale of each target.
+
+    ``power [num_targets]`` is 0 where plain attention is meant and 1/2 where vpa is.
+    """
+    weight = softmax(logits, graph, None, x)
+    multiplicity = counted(None, graph, x)
+    total = weight if multiplicity is None else weight * multiplicity
+    squares = sum_over_edges((weight * total).detach().unsqueeze(1), graph)
+    some = torch.where(squares > 0, squares, 1)
+    return weighted_sum(x, graph, total, some.pow(-power.to(some).unsqueeze(1)))
 
 
 def softmax(logits: Tensor, graph: Graph, multiplicity: Tensor | None, x: Tensor) -> Tensor:
