@@ -73,7 +73,9 @@ class BatchNorm(nn.BatchNorm1d):
             mean, var = self._broadcast(self.running_mean), self._broadcast(self.running_var)
             slope = scale * (var + self.eps).rsqrt()
             out = torch.addcmul(shift - (mean - added) * slope, rows, slope)
-        return (out.relu() if relu else out).flatten(0, 1)
+        if relu:
+            out = out.relu() if _is_traced() else out.relu_()
+        return out.flatten(0, 1)
 
     def _fused(
         self,

@@ -5,10 +5,14 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from ..ops import Aggregation, Graph
+from ..ops import Graph
+from ..ops._aggregate import Aggregation, weighted_sum
 from ._checks import check_counts, check_input, check_nodes, one_hot
-from ._heads import LevelsHead, MLPHead
+from ._heads import LevelsHead, MLPHead, Pool
+from ._layers import Joint
 from ._message import GraphLike, aggregate
+
+Readout = GraphLike | Joint | tuple[Graph, ...]
 
 
 class Model(nn.Module):
@@ -90,12 +94,19 @@ class Model(nn.Module):
     def _scores(
         self,
         levels: Sequence[Tensor],
-        readout: GraphLike,
+        readout: Readout,
         aggr: Aggregation,
         uniform: Tensor | None,
     ) -> Tensor:
-        if isinstance(readout, Tensor) and readout.dim() == 1:
-            readout = Graph.readout(readout)
-        pool = partial(aggregate, graph=readout, aggr=aggr)
-        scores: Tensor = self.head(levels, pool, uniform)
+        scores: Tensor = self.head(levels, _pool(readout, aggr, len(levels)), uniform)
         return scores
+
+
+def _pool(readout: Readout, aggr: Aggregation, depth: int) -> Pool:
+    if isinstance(readout, Joint):
+        graph, weight = readout
+        return Pool([partial(weighted_sum, graph=graph, weight=weight)], joint=True)
+    if isinstance(readout, Tensor) and readout.dim() == 1:
+        readout = Graph.readout(readout)
+    each = [readout] * depth if isinstance(readout, GraphLike) else readout
+    return Pool([partial(aggregate, graph=graph, aggr=aggr) for graph in each], joint=False)

@@ -13,9 +13,9 @@ from ..ops._edges import from_sources, from_targets
 from ._checks import checked_choice
 from ._heads import MLPHead
 from ._lanes import add_bias, by_lane
+from ._layers import Layers
 from ._linear import Linear
-from ._message import GraphLike
-from ._model import Model
+from ._model import Model, Readout
 from ._self_loops import Looped, with_self_loops
 
 Attention = Literal["default", "vpa"]
@@ -34,14 +34,21 @@ class _GATConv(nn.Module):
             bound = math.sqrt(6 / (weight.shape[-2] + weight.shape[-1]))  # Glorot's, as in PyG
             nn.init.uniform_(weight, -bound, bound)
 
-    def forward(self, x: Tensor, looped: Looped, aggr: Literal["sum", "vpa"]) -> Tensor:
-        x, graph = self.lin(x), looped.graph
+    def forward(
+        self,
+        x: Tensor,
+        looped: Looped,
+        aggr: Literal["sum", "vpa"],
+        own: Tensor | None = None,
+    ) -> Tensor:
+        x, (graph, power) = self.lin(x), looped
         sent, received = (self._dot(x, att) for att in (self.att_src, self.att_dst))
+        received = received if own is None else received.index_select(0, own)
         logits = F.leaky_relu(from_sources(sent, graph) + from_targets(received, graph), 0.2)
         logits = logits.squeeze(1)
-        if looped.power is None:
+        if power is None:
             return add_bias(attend(x, graph, logits, aggr), self.bias)
-        return add_bias(attend_by_power(x, graph, logits, looped.power), self.bias)
+        return add_bias(attend_by_power(x, graph, logits, power), self.bias)
 
     @staticmethod
     def _dot(x: Tensor, att: Tensor) -> Tensor:
@@ -93,15 +100,18 @@ class GAT(Model):
     def forward(
         self,
         x: Tensor,
-        graph: Graph | Tensor | Looped,
-        readout: GraphLike,
+        graph: Graph | Tensor | Looped | Layers,
+        readout: Readout,
         nodes: Tensor | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; ``graph`` gets self-loops if not ``Looped``."""
         x = self._checked(x, nodes)
-        looped = with_self_loops(graph, x.shape[0])
+        if isinstance(graph, Layers):
+            way = [(hop.graph, hop.own) for hop in graph.hops]
+        else:
+            way = [(with_self_loops(graph, x.shape[0]), None)] * len(self.convs)
         aggr: Literal["sum", "vpa"] = "vpa" if self.aggr == "vpa" else "sum"
-        for conv in self.convs:
-            x = conv(x, looped, aggr).relu()
+        for conv, (looped, own) in zip(self.convs, way, strict=True):
+            x = conv(x, looped, aggr, own).relu_()
         return self._scores([x], readout, aggr, uniform)

@@ -3,14 +3,17 @@
 from functools import partial
 from typing import get_args
 
+import torch
 from torch import Tensor, nn
 
-from ..ops import Aggregation
+from ..ops import Aggregation, Graph
 from ._checks import checked_choice
 from ._heads import MLPHead
-from ._linear import Linear, Mix
+from ._lanes import add_bias
+from ._layers import Hop, Layers, Stay, hops
+from ._linear import Linear, product
 from ._message import GraphLike, aggregate
-from ._model import Model
+from ._model import Model, Readout
 
 
 class _GraphConv(nn.Module):
@@ -23,8 +26,15 @@ class _GraphConv(nn.Module):
         for lin in (self.lin_rel, self.lin_root):
             lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
 
-    def forward(self, x: Tensor, mix: Mix) -> Tensor:
-        out: Tensor = self.lin_rel(x, mix) + self.lin_root(x)
+    def forward(self, x: Tensor, hop: Hop | Stay, aggr: Aggregation) -> Tensor:
+        if isinstance(hop, Hop) and hop.is_sum:
+            # Both products at once, each row's two results one after the other: the hop's graph
+            # has neighbours at the even places, and the row's own term at the odd ones.
+            weight = torch.cat([self.lin_rel.weight, self.lin_root.weight], dim=-2)
+            both = product(x, weight).view(-1, self.lin_rel.out_features)
+            return add_bias(hop.add_up(both), self.lin_rel.bias)
+        mix = partial(aggregate, graph=hop.graph, aggr=aggr)
+        out: Tensor = self.lin_rel(x, mix) + hop.take(self.lin_root(x))
         return out
 
 
@@ -70,15 +80,14 @@ class GCN(Model):
     def forward(
         self,
         x: Tensor,
-        graph: GraphLike,
-        readout: GraphLike,
+        graph: GraphLike | Layers,
+        readout: Readout,
         nodes: Tensor | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
         x = self._checked(x, nodes, written_out=self.aggr == "max")
-        mix = partial(aggregate, graph=graph, aggr=self.aggr)
-        for conv in self.convs:
-            x = conv(x, mix).relu()
+        for conv, hop in zip(self.convs, hops(graph, nodes, len(self.convs)), strict=True):
+            x = conv(x, hop, self.aggr).relu_()
         return self._scores([x], readout, self.aggr, uniform)

@@ -9,9 +9,10 @@ from ..ops import Aggregation
 from ._batch_norm import BatchNorm
 from ._checks import checked_choice
 from ._heads import LevelsHead, MLPHead
-from ._linear import Linear, Mix
-from ._message import GraphLike, WithSelf, with_self
-from ._model import Model
+from ._layers import Hop, Layers, Stay, hops
+from ._linear import Linear
+from ._message import GraphLike, WithSelf
+from ._model import Model, Readout
 
 
 class _GINConv(nn.Module):
@@ -24,11 +25,15 @@ class _GINConv(nn.Module):
         for lin in (first, last):
             lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
 
-    def forward(self, x: Tensor, mix: Mix, nodes: Tensor | None, norm: BatchNorm) -> Tensor:
-        """Return ``relu(norm(MLP(mix(x))))``; both biases are left to the norms behind them."""
+    def forward(self, x: Tensor, hop: Hop | Stay, aggr: Aggregation, norm: BatchNorm) -> Tensor:
+        """Return ``relu(norm(MLP(...)))``; both biases are left to the norms behind them."""
         first, inner, _, last = self.nn
-        x = inner(first(x, mix, bias=False), nodes, offset=first.bias, relu=True)
-        out: Tensor = norm(last(x, bias=False), nodes, offset=last.bias, relu=True)
+        if isinstance(hop, Hop) and hop.is_sum:
+            x = hop.add_up(first(x, bias=False))
+        else:
+            x = first(x, partial(hop.with_own, aggr=aggr), bias=False)
+        x = inner(x, hop.nodes, offset=first.bias, relu=True)
+        out: Tensor = norm(last(x, bias=False), hop.nodes, offset=last.bias, relu=True)
         return out
 
 
@@ -79,16 +84,16 @@ class GIN(Model):
     def forward(
         self,
         x: Tensor,
-        graph: GraphLike | WithSelf,
-        readout: GraphLike,
+        graph: GraphLike | WithSelf | Layers,
+        readout: Readout,
         nodes: Tensor | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
         x = self._checked(x, nodes, written_out=self.aggr == "max")
-        mix = partial(with_self, graph=graph, aggr=self.aggr)
         levels = [x]
-        for conv, norm in zip(self.convs, self.norms, strict=True):
-            levels.append(conv(levels[-1], mix, nodes, norm))
+        way = hops(graph, nodes, len(self.convs))
+        for conv, norm, hop in zip(self.convs, self.norms, way, strict=True):
+            levels.append(conv(levels[-1], hop, self.aggr, norm))
         return self._scores(levels, readout, self.aggr, uniform)

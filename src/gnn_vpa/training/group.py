@@ -11,6 +11,7 @@ from torch.nn.functional import cross_entropy
 from ..graphs import GraphSet
 from ..nn._model import Model
 from .batch import EMPTY, Batch, cut
+from .layered import Layered
 from .resident import Resident, model_for
 from .seeds import generator, seed
 from .task import Lane, Outcome, Protocol, Task
@@ -32,7 +33,7 @@ class Group:
     def __init__(
         self,
         graphs: GraphSet,
-        data: Resident,
+        data: Resident | Layered,
         task: Task,
         protocol: Protocol,
         lanes: Sequence[Lane],
@@ -66,7 +67,7 @@ class Group:
         losses = torch.zeros(len(self.lanes), device=order.device, dtype=self.dtype)
         self.model.train()
         for step in range(steps):
-            batch = cut(self.data, order[:, step])
+            batch = self._cut(order[:, step])
             self.optimizer.zero_grad()
             mean = self._losses(self._scores(batch, uniform[step]), batch)
             mean.sum().backward()  # type: ignore[no-untyped-call]
@@ -132,9 +133,17 @@ class Group:
     def _fixed(self, part: str) -> list[Batch]:
         """Cut the batches of validation or test graphs, which stay the same."""
         ids = [getattr(lane.split, part) for lane in self.lanes]
-        size = 2 * self.protocol.batch_size
+        layered = isinstance(self.data, Layered)  # the more graphs, the more they have in common
+        size = max(map(len, ids)) if layered else 2 * self.protocol.batch_size
         device = self.data.y.device
-        return [cut(self.data, step) for step in _stacked(ids, size).to(device).unbind(1)]
+        return [
+            self._cut(step, backward=False) for step in _stacked(ids, size).to(device).unbind(1)
+        ]
+
+    def _cut(self, ids: Tensor, backward: bool = True) -> Batch:
+        if isinstance(self.data, Layered):
+            return self.data.cut(ids, backward)
+        return cut(self.data, ids)
 
 
 def _stacked(ids: Sequence[Tensor], size: int) -> Tensor:

@@ -16,7 +16,7 @@ from .task import Task
 _log = logging.getLogger("gnn_vpa")
 _WORTHWHILE = 0.9  # merge if at most this share of the nodes remains: counting costs a little too
 _SHORT = 64
-_NARROW = 256  # columns that may be written out for every node, one-hot or not
+NARROW = 256  # columns that may be written out for every node, one-hot or not
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def resident(
     """Put a data set on a device as ``model`` needs it, alike nodes merged where that pays."""
     own = features(graphs, task.features)
     looped = task.model.lower() in ("gat", "sgc")
-    whole = _whole(graphs, looped)
+    whole = all_edges(graphs, looped)
     codes = own.codes if own.dense is None else None
     if device.type == "cuda" and own.width <= _SHORT:
         codes = None  # a matrix product is quicker there than a lookup and its backward pass
@@ -72,8 +72,8 @@ def resident(
     node_ptr, times, small = graphs.node_ptr, None, None
     if merging:
         csr = whole.by_target
-        small = merge(graphs.node_ptr, csr.rowptr, csr.col, _kinds(own), _reach(model))
-    if isinstance(model, SGC) and own.width <= _NARROW:
+        small = merge(graphs.node_ptr, csr.rowptr, csr.col, kinds(own), reach(model))
+    if isinstance(model, SGC) and own.width <= NARROW:
         # Its propagation has no weights: once for the data set, not once a step.
         x, graph = model.propagate(x, Looped(whole)), None
     if small is not None and len(small.node) <= _WORTHWHILE * graphs.num_nodes:
@@ -99,14 +99,14 @@ def resident(
     )
 
 
-def _reach(model: Model) -> int:
+def reach(model: Model) -> int:
     """Return how many rounds of refinement know all that the model can know of a node."""
     if isinstance(model, SGC):
         return model.K + 1  # the last hop sees its neighbours' degrees, one round further
     return len(model.convs)  # type: ignore[arg-type]
 
 
-def _whole(graphs: GraphSet, looped: bool) -> Graph:
+def all_edges(graphs: GraphSet, looped: bool) -> Graph:
     """Return all edges in the order of their targets, with a self-loop for each node if asked."""
     target = rows(graphs.rowptr, graphs.num_edges)
     whole = Graph(torch.stack([graphs.col.long(), target]), graphs.num_nodes)
@@ -117,7 +117,7 @@ def _whole(graphs: GraphSet, looped: bool) -> Graph:
     return Graph(torch.stack([csr.col, target]), graphs.num_nodes)
 
 
-def _kinds(own: Features) -> Tensor:
+def kinds(own: Features) -> Tensor:
     """Return a number for each node, equal where the features are."""
     if own.dense is None and own.codes is not None:
         return own.codes

@@ -10,7 +10,9 @@ from ..graphs import GraphSet
 from .captured import CapturedGroup
 from .checkpoint import Checkpoint
 from .group import Group
-from .resident import model_for, resident
+from .layered import Layered
+from .resident import Resident, model_for, resident
+from .tables import can_layer, tables
 from .task import Lane, Outcome, Protocol, Task
 
 _CACHED_ROWS = 8192  # rows of features of width 64 that stay in a core's cache
@@ -64,7 +66,11 @@ def fit(
     device = torch.device(device)
     with torch.random.fork_rng(devices=[]):
         model = model_for(task, graphs).to(device, dtype)  # the lanes' weights take turns in it
-    data = resident(graphs, task, model, device, dtype, merging)
+    data: Resident | Layered
+    if merging and device.type == "cpu" and can_layer(model):
+        data = Layered(tables(graphs, task, model, dtype))
+    else:
+        data = resident(graphs, task, model, device, dtype, merging)
     groups = _groups(graphs, protocol, lanes, device)
     saved = Checkpoint(checkpoint, graphs, task, protocol, lanes, (dtype, merging))
     outcomes: list[Outcome] = saved.outcomes

@@ -1,0 +1,157 @@
+"""Batches in which no layer computes anything twice.
+
+At level ``l`` a row of a batch stands for one colour: all nodes of a lane's graphs that ``l`` layers
+cannot tell apart. The data set's tables know all colours and their neighbours; a batch takes those
+that occur in its graphs, and numbers them anew. NumPy does that: its calls cost less than
+PyTorch's, and of several values that are assigned to one place the last one stays.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..nn import Looped, WithSelf
+from ..nn._layers import Hop, Joint, Layers
+from ..ops import Graph
+from ..ops._csr import CSR
+from .batch import Batch
+from .tables import Floats, Ints, Tables
+
+
+class _Level(NamedTuple):
+    """The colours of a level that occur in a batch of L lanes with B graphs and S rows each."""
+
+    lane: Ints  # of each colour that occurs
+    colour: Ints
+    row: Ints  # where it is among the L * S rows, increasing
+    nodes: Floats  # [L * S], how many nodes a row stands for
+    length: Ints  # [L * B], number of colours of each graph …
+    held: Ints  # … the rows of these, graph after graph …
+    pool: Floats  # … and what they weigh in the readout
+
+
+class Layered:
+    """All graphs of a data set, to be cut into batches by levels.
+
+    Attributes:
+        x: Features of the first level's colours.
+        y: Class of each graph, ``[G]``.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.x, self.y = tables.x, tables.y
+        self._tables = tables
+        # By level: a number for each lane and colour. What is left in it does not matter.
+        self._marks = [np.zeros(0, np.int32) for _ in tables.levels]
+
+    def cut(self, ids: Tensor, backward: bool = True) -> Batch:
+        """Put a batch together.
+
+        Args:
+            ids: The graphs of each lane, ``[L, B]``, negative where there is none.
+            backward: Whether a backward pass will follow.
+        """
+        levels = [self._level(number, ids.numpy()) for number in range(len(self._marks))]
+        hops = [
+            self._hop(number, levels[number - 1], levels[number], backward)
+            for number in range(1, len(levels))
+        ]
+        first = levels[0]
+        x = self.x.new_zeros(len(first.nodes), *self.x.shape[1:])
+        x[torch.from_numpy(first.row)] = self.x[torch.from_numpy(first.colour)]
+        readout = self._readout([levels[number] for number in self._tables.read], backward)
+        graph = Layers(tuple(hops)) if hops else None
+        y = self.y[ids.clamp(min=0)].flatten()
+        return Batch(x, graph, readout, None, y, ids >= 0)
+
+    def _level(self, number: int, ids: Ints) -> _Level:
+        table, lanes = self._tables.levels[number], len(ids)
+        known = np.maximum(ids, 0)
+        begin = table.held.ptr[known]
+        length = np.where(ids >= 0, table.held.ptr[known + 1] - begin, 0)
+        position = _ranges(begin.ravel(), length.ravel())
+        lane = np.repeat(np.arange(lanes), length.sum(1))
+        colour = table.held.col[position]
+        place = colour + lane * table.size
+        mark = self._mark(number, lanes)
+        order = np.arange(len(place), dtype=np.int32)
+        mark[place] = order
+        chosen = np.flatnonzero(mark[place] == order)  # one of each kind
+        lane, colour = lane[chosen], colour[chosen]
+        count = np.bincount(lane, minlength=lanes)
+        slots = max(int(count.max()), 1)
+        row = np.arange(len(chosen)) + (np.arange(lanes) * slots - count.cumsum() + count)[lane]
+        mark[place[chosen]] = row
+        held, times = mark[place], table.held.data[position]
+        nodes = np.bincount(held, times, minlength=lanes * slots).astype(times.dtype)
+        return _Level(lane, colour, row, nodes, length.ravel(), held, table.pool[position])
+
+    def _mark(self, number: int, lanes: int) -> Ints:
+        size = lanes * self._tables.levels[number].size
+        if len(self._marks[number]) < size:
+            self._marks[number] = np.zeros(size, np.int32)
+        return self._marks[number]
+
+    def _hop(self, number: int, before: _Level, after: _Level, backward: bool) -> Hop:
+        below, table = self._tables.levels[number - 1 : number + 1]
+        mark, stride = self._marks[number - 1], self._tables.stride
+        assert table.hop is not None
+        begin = table.hop.ptr[after.colour]
+        length = table.hop.ptr[after.colour + 1] - begin
+        position = _ranges(begin, length)
+        shift = after.lane * below.size
+        col = table.hop.col[position]
+        if stride == 1:
+            col = mark[col + np.repeat(shift, length)]
+        else:
+            col = mark[col // stride + np.repeat(shift, length)] * stride + col % stride
+        lengths = np.zeros(len(after.nodes), np.int64)
+        lengths[after.row] = length
+        graph = _graph(lengths, col, len(before.nodes) * stride, table.hop.longest, backward)
+        weight, nodes = torch.from_numpy(table.hop.data[position]), torch.from_numpy(after.nodes)
+        if table.own is None:
+            return Hop(WithSelf(graph, weight), None, nodes)
+        own = np.zeros(len(after.nodes), np.int64)
+        own[after.row] = mark[table.own[after.colour] + shift]
+        if self._tables.looped:
+            graph.multiplicity = weight
+        return Hop(
+            Looped(graph) if self._tables.looped else graph, torch.from_numpy(own), nodes
+        )
+
+    def _readout(self, levels: list[_Level], backward: bool) -> Joint | tuple[Graph, ...]:
+        if self._tables.is_max:
+            return tuple(
+                _graph(own.length, own.held, len(own.nodes), int(own.length.max()), backward)
+                for own in levels
+            )
+        first = np.cumsum([0, *(len(own.nodes) for own in levels)])
+        held = np.concatenate([own.held + at for own, at in zip(levels, first[:-1], strict=True)])
+        length = np.concatenate([own.length for own in levels])
+        graph = _graph(length, held, int(first[-1]), int(length.max()), backward)
+        return Joint(graph, torch.from_numpy(np.concatenate([own.pool for own in levels])))
+
+
+def _ranges(begin: Ints, length: Ints) -> Ints:
+    """Return the numbers ``begin[i]`` to ``begin[i] + length[i]`` of every i, one after the other."""
+    end = length.cumsum()
+    return np.arange(end[-1] if len(end) else 0) + np.repeat(begin - end + length, length)
+
+
+def _graph(length: Ints, col: Ints, sources: int, longest: int, backward: bool) -> Graph:
+    """Return the graph whose targets have so many sources each, one target after the other."""
+    ptr = np.zeros(len(length) + 1, np.int32)
+    np.cumsum(length, out=ptr[1:])
+    col = col.astype(np.int32, copy=False)
+    by_source = None
+    if backward:
+        from scipy.sparse import csr_array
+
+        shape = (len(length), sources)
+        turned = csr_array((np.arange(len(col), dtype=np.int32), col, ptr), shape=shape).tocsc()
+        parts = (torch.from_numpy(a) for a in (turned.indptr, turned.indices, turned.data))
+        by_source = CSR(*parts, longest=len(length))
+    by_target = CSR(torch.from_numpy(ptr), torch.from_numpy(col), None, longest)
+    return Graph.of(by_target, by_source, (sources, len(length)))
