@@ -9,6 +9,7 @@ import gnn_vpa
 from ._errors import ExplainingGroup
 from .data import app as data
 from .demo import demo
+from .expressivity import expressivity
 from .info import info
 from .report import report
 from .reproduce import reproduce
@@ -25,7 +26,7 @@ app = typer.Typer(
     epilog="Examples:\n\n  gnn-vpa demo\n\n  gnn-vpa run MUTAG --model gin,gcn --aggr sum,vpa\n\n"
     "  gnn-vpa data get MUTAG",
 )
-for command in (demo, run, reproduce, report, info, variance):
+for command in (demo, run, reproduce, report, info, variance, expressivity):
     app.command()(command)
 app.add_typer(data, name="data")
 

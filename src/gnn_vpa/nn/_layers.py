@@ -1,13 +1,14 @@
-"""From layer to layer: rows that stay the same, or that a layer tells apart for the first time."""
+"""A batch whose rows differ from layer to layer: one for all that a layer cannot tell apart."""
 
-from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from torch import Tensor
 
 from ..ops import Graph
 from ..ops._aggregate import Aggregation, weighted_sum
-from ._message import GraphLike, WithSelf, aggregate, with_self
+from ._linear import Mix
+from ._message import WithSelf, aggregate
 from ._self_loops import Looped
 
 
@@ -22,7 +23,7 @@ class Hop(NamedTuple):
 
     graph: Graph | WithSelf | Looped
     own: Tensor | None
-    nodes: Tensor | None
+    nodes: Tensor
 
     @property
     def is_sum(self) -> bool:
@@ -34,33 +35,12 @@ class Hop(NamedTuple):
         assert self.own is not None
         return rows.index_select(0, self.own)
 
-    def add_up(self, rows: Tensor) -> Tensor:
-        """Return ``sum_j w_ij x_j`` for each row after; the weights count its own term."""
-        assert isinstance(self.graph, WithSelf)
-        return weighted_sum(rows, *self.graph)
-
-    def with_own(self, rows: Tensor, aggr: Aggregation) -> Tensor:
-        """Return ``x_i + aggr_j x_j`` for each row after."""
-        assert isinstance(self.graph, Graph)
-        return self.take(rows) + aggregate(rows, self.graph, aggr)
-
-
-class Stay(NamedTuple):
-    """A layer that leaves the rows as they are: each of them is a node, or several merged ones."""
-
-    graph: GraphLike | WithSelf | Looped
-    nodes: Tensor | None
-
-    is_sum = False
-
-    def take(self, rows: Tensor) -> Tensor:
-        """Return the rows."""
-        return rows
-
-    def with_own(self, rows: Tensor, aggr: Aggregation) -> Tensor:
-        """Return ``x_i + aggr_j x_j`` for each row."""
-        assert not isinstance(self.graph, Looped)
-        return with_self(rows, self.graph, aggr)
+    def with_self(self, aggr: Aggregation) -> Mix:
+        """Return the map of rows to ``x_i + aggr_j x_j``, one for each row after."""
+        if isinstance(self.graph, WithSelf):
+            return partial(weighted_sum, graph=self.graph.graph, weight=self.graph.weight)
+        around = partial(aggregate, graph=self.graph, aggr=aggr)
+        return lambda rows: self.take(rows) + around(rows)
 
 
 class Layers(NamedTuple):
@@ -86,10 +66,3 @@ class Joint(NamedTuple):
 
     graph: Graph
     weight: Tensor
-
-
-def hops(
-    graph: GraphLike | WithSelf | Looped | Layers, nodes: Tensor | None, depth: int
-) -> Sequence[Hop] | Sequence[Stay]:
-    """Return the way through each of ``depth`` layers."""
-    return graph.hops if isinstance(graph, Layers) else [Stay(graph, nodes)] * depth

@@ -113,5 +113,5 @@ class GAT(Model):
             way = [(with_self_loops(graph, x.shape[0]), None)] * len(self.convs)
         aggr: Literal["sum", "vpa"] = "vpa" if self.aggr == "vpa" else "sum"
         for conv, (looped, own) in zip(self.convs, way, strict=True):
-            x = conv(x, looped, aggr, own).relu_()
+            x = conv(x, looped, aggr, own).relu()
         return self._scores([x], readout, aggr, uniform)

@@ -6,12 +6,12 @@ from typing import get_args
 import torch
 from torch import Tensor, nn
 
-from ..ops import Aggregation, Graph
+from ..ops import Aggregation
 from ._checks import checked_choice
 from ._heads import MLPHead
 from ._lanes import add_bias
-from ._layers import Hop, Layers, Stay, hops
-from ._linear import Linear, product
+from ._layers import Hop, Layers
+from ._linear import Linear, Mix, product
 from ._message import GraphLike, aggregate
 from ._model import Model, Readout
 
@@ -26,16 +26,21 @@ class _GraphConv(nn.Module):
         for lin in (self.lin_rel, self.lin_root):
             lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
 
-    def forward(self, x: Tensor, hop: Hop | Stay, aggr: Aggregation) -> Tensor:
-        if isinstance(hop, Hop) and hop.is_sum:
-            # Both products at once, each row's two results one after the other: the hop's graph
-            # has neighbours at the even places, and the row's own term at the odd ones.
-            weight = torch.cat([self.lin_rel.weight, self.lin_root.weight], dim=-2)
-            both = product(x, weight).view(-1, self.lin_rel.out_features)
-            return add_bias(hop.add_up(both), self.lin_rel.bias)
-        mix = partial(aggregate, graph=hop.graph, aggr=aggr)
-        out: Tensor = self.lin_rel(x, mix) + hop.take(self.lin_root(x))
+    def forward(self, x: Tensor, mix: Mix) -> Tensor:
+        out: Tensor = self.lin_rel(x, mix) + self.lin_root(x)
         return out
+
+    def hop(self, x: Tensor, hop: Hop, aggr: Aggregation) -> Tensor:
+        """Return the same for the rows of the next level."""
+        if not hop.is_sum:
+            around = partial(aggregate, graph=hop.graph, aggr=aggr)
+            out: Tensor = self.lin_rel(x, around) + hop.take(self.lin_root(x))
+            return out
+        # Both products at once, each row's two results one after the other: the hop has the
+        # neighbours' at the even places, and the row's own at the odd ones.
+        weight = torch.cat([self.lin_rel.weight, self.lin_root.weight], dim=-2)
+        both = product(x, weight).view(-1, self.lin_rel.out_features)
+        return add_bias(hop.with_self(aggr)(both), self.lin_rel.bias)
 
 
 class GCN(Model):
@@ -88,6 +93,11 @@ class GCN(Model):
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
         x = self._checked(x, nodes, written_out=self.aggr == "max")
-        for conv, hop in zip(self.convs, hops(graph, nodes, len(self.convs)), strict=True):
-            x = conv(x, hop, self.aggr).relu_()
+        if isinstance(graph, Layers):
+            for conv, hop in zip(self.convs, graph.hops, strict=True):
+                x = conv.hop(x, hop, self.aggr).relu_()
+        else:
+            mix = partial(aggregate, graph=graph, aggr=self.aggr)
+            for conv in self.convs:
+                x = conv(x, mix).relu()
         return self._scores([x], readout, self.aggr, uniform)

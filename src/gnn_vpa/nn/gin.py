@@ -9,9 +9,9 @@ from ..ops import Aggregation
 from ._batch_norm import BatchNorm
 from ._checks import checked_choice
 from ._heads import LevelsHead, MLPHead
-from ._layers import Hop, Layers, Stay, hops
-from ._linear import Linear
-from ._message import GraphLike, WithSelf
+from ._layers import Layers
+from ._linear import Linear, Mix
+from ._message import GraphLike, WithSelf, with_self
 from ._model import Model, Readout
 
 
@@ -25,15 +25,17 @@ class _GINConv(nn.Module):
         for lin in (first, last):
             lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
 
-    def forward(self, x: Tensor, hop: Hop | Stay, aggr: Aggregation, norm: BatchNorm) -> Tensor:
-        """Return ``relu(norm(MLP(...)))``; both biases are left to the norms behind them."""
+    def forward(
+        self, x: Tensor, mix: Mix, nodes: Tensor | None, norm: BatchNorm, late: bool = False
+    ) -> Tensor:
+        """Return ``relu(norm(MLP(mix(x))))``; both biases are left to the norms behind them.
+
+        With ``late``, ``mix`` is linear and follows the first product: where it makes more rows.
+        """
         first, inner, _, last = self.nn
-        if isinstance(hop, Hop) and hop.is_sum:
-            x = hop.add_up(first(x, bias=False))
-        else:
-            x = first(x, partial(hop.with_own, aggr=aggr), bias=False)
-        x = inner(x, hop.nodes, offset=first.bias, relu=True)
-        out: Tensor = norm(last(x, bias=False), hop.nodes, offset=last.bias, relu=True)
+        x = mix(first(x, bias=False)) if late else first(x, mix, bias=False)
+        x = inner(x, nodes, offset=first.bias, relu=True)
+        out: Tensor = norm(last(x, bias=False), nodes, offset=last.bias, relu=True)
         return out
 
 
@@ -92,8 +94,13 @@ class GIN(Model):
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
         x = self._checked(x, nodes, written_out=self.aggr == "max")
+        if isinstance(graph, Layers):
+            way = [(hop.with_self(self.aggr), hop.nodes) for hop in graph.hops]
+        else:
+            mix = partial(with_self, graph=graph, aggr=self.aggr)
+            way = [(mix, nodes)] * len(self.convs)
+        late = isinstance(graph, Layers) and self.aggr != "max"
         levels = [x]
-        way = hops(graph, nodes, len(self.convs))
-        for conv, norm, hop in zip(self.convs, self.norms, way, strict=True):
-            levels.append(conv(levels[-1], hop, self.aggr, norm))
+        for conv, norm, (mix, own) in zip(self.convs, self.norms, way, strict=True):
+            levels.append(conv(levels[-1], mix, own, norm, late))
         return self._scores(levels, readout, self.aggr, uniform)

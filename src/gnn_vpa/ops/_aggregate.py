@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
+from . import _observe
 from ._cache import as_graph
 from ._check import check_features, check_graph, checked_weight
 from ._dtypes import accumulator
@@ -99,7 +100,10 @@ def weighted_sum(
     weight = weight.unsqueeze(1) if weight is not None and not has_heads else weight
     both = torch.is_grad_enabled() and (x.requires_grad or _needs_grad(weight))
     out = spmm(by_heads, weight, factor, None, *graph.operands(both))
-    return out.view(graph.num_targets, *x.shape[1:])
+    out = out.view(graph.num_targets, *x.shape[1:])
+    if _observe.observer is not None:
+        _observe.observer(_observe.Aggregated(x, graph, weight, factor, out))
+    return out
 
 
 def counted(multiplicity: Tensor | None, graph: Graph, x: Tensor) -> Tensor | None:
@@ -146,7 +150,10 @@ def _maximum(x: Tensor, graph: Graph, weight: Tensor | None, multiplicity: Tenso
         messages = from_sources(flat(x, 1), graph).view(graph.num_edges, *x.shape[1:])
         messages = messages * lined_up(weight, messages)
         out = segmax(flat(messages.to(x.dtype), 1), multiplicity, *incidence(graph))
-    return out.view(graph.num_targets, *x.shape[1:])
+    out = out.view(graph.num_targets, *x.shape[1:])
+    if _observe.observer is not None:
+        _observe.observer(_observe.Aggregated(x, graph, weight, None, out, linear=False))
+    return out
 
 
 def _product(weight: Tensor | None, multiplicity: Tensor | None) -> Tensor | None:

@@ -11,9 +11,9 @@ With independent messages (``rho = 0``) this is ``N`` for sum, ``1/N`` for mean 
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 from ..errors import UsageError
+from .maximum import variance_of_maximum
 
 
 def predicted_variance(aggr: str, n: int, *, variance: float = 1.0, rho: float = 0.0) -> float:
@@ -44,7 +44,7 @@ def predicted_variance(aggr: str, n: int, *, variance: float = 1.0, rho: float =
     _check_correlation(rho, n)
     if aggr == "max":
         # Correlation is a part of variance rho that all messages share: every maximum keeps it.
-        return variance * (rho + (1.0 - rho) * _variance_of_maximum(n))
+        return variance * (rho + (1.0 - rho) * variance_of_maximum(n))
     divisors = {"sum": 1, "mean": n**2, "vpa": n}
     if aggr not in divisors:
         raise UsageError(f"aggr: {aggr!r} is unknown, expected sum, mean, max or vpa.")
@@ -94,22 +94,3 @@ def _check_correlation(rho: float, n: int) -> None:
             f"rho: expected a correlation that {n} variables can have, "
             f"from {lowest:g} to 1, got {rho:g}."
         )
-
-
-@lru_cache(maxsize=4096)
-def _variance_of_maximum(n: int) -> float:
-    """Integrate the variance of the largest of ``n`` independent standard normals.
-
-    Its density is ``n * pdf(x) * cdf(x)^(n - 1)``, computed by its logarithm. The density is
-    analytic and vanishes at both ends of the interval, so the trapezoidal rule converges
-    exponentially: 2,001 points are exact to rounding, for a million neighbours and beyond.
-    """
-    import numpy as np
-    from scipy.special import log_ndtr, ndtri_exp
-
-    log_tail = math.log(1e-24)  # the probability left out at either end
-    x = np.linspace(ndtri_exp(log_tail / n), -ndtri_exp(log_tail - math.log(n)), 2001)
-    log_density = -0.5 * x**2 + (n - 1) * log_ndtr(x)
-    density = np.exp(log_density - log_density.max())
-    mean = np.average(x, weights=density)
-    return float(np.average((x - mean) ** 2, weights=density))

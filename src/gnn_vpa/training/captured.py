@@ -1,6 +1,7 @@
 """A group of lanes on a GPU: every step is a CUDA graph, replayed without asking Python."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -8,15 +9,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .batch import EMPTY
-from .group import Group
-from .static import Shape, cut_static
+from ..graphs import GraphSet
+from ..nn._model import Model
+from .group import Group, stacked
+from .plan import Plan, Shape, Tables, batch_of, plan
+from .seeds import generator
+from .task import Protocol, Training
 
 _SIZES = (0.5, 0.9, 1.0)  # quantiles of the steps' needs: a step of each size is captured
+_PLANNED = 1 << 23  # slots and edges that are planned in one go
+_JUDGED = 1 << 20  # slots of the graphs that are judged in one go
+_AHEAD = 4  # epochs whose random numbers are drawn before they are needed
 
 
 class _Step(NamedTuple):
     shape: Shape
+    inputs: Plan  # what a replay reads
     graph: torch.cuda.CUDAGraph
 
 
@@ -24,31 +32,48 @@ class CapturedGroup(Group):
     """Lanes whose steps and judgements are captured once and replayed for every epoch.
 
     The orders of all epochs are drawn beforehand, so the room that steps need is known exactly.
+    Many steps are planned at once (`plan.py`); a step then copies its plan and replays.
     """
 
     _steps: list[_Step] | None = None
     _done: torch.cuda.Event | None = None
+
+    def __init__(
+        self,
+        graphs: GraphSet,
+        known: Tables,
+        protocol: Protocol,
+        trainings: Sequence[Training],
+        model: Model,
+        dtype: torch.dtype,
+    ) -> None:
+        self._known = known
+        super().__init__(graphs, known.data, protocol, trainings, model, dtype)
 
     def run_epoch(self) -> None:
         """Train on every graph once, then judge the weights; all of it on the device."""
         if self._steps is None:
             self._prepare()
         assert self._steps is not None
-        order = self._orders[self.epoch].to(self._ids.device, non_blocking=True)
-        uniform = self._uniform()
+        uniform = self._drawn()
         self._losses_sum.zero_()
-        for number, size in enumerate(self._choice[self.epoch]):
-            self._ids.copy_(order[:, number])
-            self._draws[..., : self.protocol.batch_size, :].copy_(
-                _by_lane(uniform[number], len(self.lanes))
-            )
-            self._steps[size].graph.replay()
+        for number in range(len(uniform)):
+            size, planned = self._next_step(self.epoch * len(uniform) + number)
+            step = self._steps[size]
+            for static, value in zip(step.inputs, planned, strict=True):
+                if static is not None and value is not None:
+                    static.copy_(value)
+            self._draws.copy_(uniform[number])
+            step.graph.replay()
         self._judge.replay()
-        trained = (order >= 0).sum((1, 2))
-        self._device_curves[0, :, self.epoch] = self._losses_sum / trained
+        self._device_curves[0, :, self.epoch] = self._losses_sum / self._trained
         self._device_curves[1:, :, self.epoch] = self._hits / self._judged_counts
         self.epoch += 1
-        # The host runs at most an epoch ahead, so that progress is the device's.
+        if self._losses_sum.is_cuda:
+            self._keep_pace()
+
+    def _keep_pace(self) -> None:
+        """Let the host run at most an epoch ahead, so that progress is the device's."""
         previous, self._done = self._done, torch.cuda.Event()  # type: ignore[no-untyped-call]
         self._done.record()
         if previous is not None:
@@ -59,41 +84,45 @@ class CapturedGroup(Group):
         if self._steps is not None:
             self.curves[:] = self._device_curves.cpu().numpy()
 
+    def close(self) -> None:
+        """Stop drawing ahead."""
+        if self._steps is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    # Preparing ------------------------------------------------------------------------------
+
     def _prepare(self) -> None:
         device, lanes, size = self.data.y.device, len(self.lanes), self.protocol.batch_size
-        epochs, now = self.protocol.epochs, self.epoch
-        self._orders = []
-        for self.epoch in range(epochs):
-            self._orders.append(self._order().cpu().pin_memory())
-        self.epoch = now
-        shapes, self._choice = self._plan(torch.stack(self._orders))
-        self._ids = torch.full((lanes, size), EMPTY, device=device)
+        orders = [self._order(epoch).int().cpu() for epoch in range(self.protocol.epochs)]
+        self._orders = torch.stack(orders).transpose(1, 2).flatten(0, 1)  # [all steps, L, B]
+        self._trained = torch.tensor([len(lane.split.train) for lane in self.lanes], device=device)
+        shapes, self._choice = self._shapes()
+        self._chunk: dict[int, tuple[int, Plan]] = {}
         shape = list(self.model.dropout_shape(size + 1))
+        self._front, self._last = shape[:-2], shape[-1]
         self._draws = torch.zeros(
-            [*shape[:-2], lanes, *shape[-2:]], device=device, dtype=self.dtype
+            *self._front, lanes, size + 1, self._last, device=device, dtype=self.dtype
         )
         self._losses_sum = torch.zeros(lanes, device=device, dtype=self.dtype)
         self._hits = torch.zeros(2, lanes, device=device, dtype=self.dtype)
-        self._judged_counts = torch.stack(
-            [torch.stack([b.real.sum(1) for b in batches]).sum(0) for batches in self._judged]
-        )
         self._device_curves = torch.from_numpy(self.curves).to(device)
+        self._pool = ThreadPoolExecutor(_AHEAD, thread_name_prefix="gnn-vpa-draws")
+        self._futures: dict[int, Future[Tensor]] = {}
         pool = torch.cuda.graph_pool_handle()
-        with self._untouched():
-            self._steps = [_Step(s, _capture(lambda s=s: self._step(s), pool)) for s in shapes]
+        with self._untouched(), _tensor_cores():
+            self._steps = [self._captured(number, s, pool) for number, s in enumerate(shapes)]
             self._judge = _capture(self._count_hits, pool)
 
-    def _plan(self, orders: Tensor) -> tuple[list[Shape], list[list[int]]]:
+    def _captured(self, kind: int, shape: Shape, pool: Any) -> _Step:
+        example = self._orders[np.flatnonzero(self._choice == kind)[:1]]
+        example = example.to(self.data.y.device).long()
+        inputs = plan(self._known, example, shape).step(0)
+        return _Step(shape, inputs, _capture(lambda: self._train_on(inputs), pool))
+
+    def _shapes(self) -> tuple[list[Shape], np.ndarray[Any, np.dtype[np.int64]]]:
         """Choose the sizes of steps, and the size of each: from the largest needs of its kind."""
-        whole = self.data
-        nodes = whole.node_ptr.diff().cpu()
-        edges = torch.zeros_like(nodes)
-        if whole.graph is not None:
-            pointer = whole.graph.by_target.rowptr.cpu().long()
-            edges = pointer[whole.node_ptr.cpu()].diff()
-        real, safe = orders >= 0, orders.clamp(min=0)  # [epochs, L, steps, B]
-        slots = (nodes[safe] * real).sum(3).amax(1).numpy()  # [epochs, steps]
-        room = (edges[safe] * real).sum((1, 3)).numpy()
+        nodes, edges = self._needs()
+        slots, room = (part.numpy() for part in _needed(self._orders, nodes, edges))
         limits = sorted({int(np.quantile(slots, q, method="higher")) for q in _SIZES})
         choice = np.searchsorted(limits, slots)
         # One more slot in each lane, so that the last one never holds a node.
@@ -101,14 +130,67 @@ class CapturedGroup(Group):
             Shape(limit + 1, int(room[choice == kind].max(initial=0)) + 1)
             for kind, limit in enumerate(limits)
         ]
-        return shapes, choice.tolist()
+        return shapes, choice
 
-    def _step(self, shape: Shape) -> None:
+    def _needs(self) -> tuple[Tensor, Tensor]:
+        """Return the nodes and edges of each graph."""
+        begin = self.data.node_ptr.cpu()
+        edges = torch.zeros(len(begin) - 1, dtype=torch.int64)
+        if self._known.graph is not None:
+            edges = self._known.graph.by_target.rowptr.cpu().long()[begin].diff()
+        return begin.diff(), edges
+
+    # Every step -----------------------------------------------------------------------------
+
+    def _next_step(self, number: int) -> tuple[int, Plan]:
+        """Return the size of a step and its plan, made with those of the steps behind it."""
+        if number not in self._chunk:
+            self._chunk = {}  # give its memory back first
+            self._chunk = self._planned(number)
+        return self._chunk.pop(number)
+
+    def _planned(self, first: int) -> dict[int, tuple[int, Plan]]:
+        assert self._steps is not None
+        largest = self._steps[-1].shape
+        count = max(1, _PLANNED // (largest.slots * len(self.lanes) + largest.edges))
+        chunk = np.arange(first, min(first + count, len(self._orders)))
+        ids = self._orders[first : first + count].to(self.data.y.device).long()
+        found: dict[int, tuple[int, Plan]] = {}
+        for kind, step in enumerate(self._steps):
+            own = chunk[self._choice[chunk] == kind]
+            if len(own) > 0:
+                several = plan(self._known, ids[torch.from_numpy(own - first)], step.shape)
+                found |= {int(n): (kind, several.step(k)) for k, n in enumerate(own)}
+        return found
+
+    def _drawn(self) -> Tensor:
+        """Return this epoch's numbers for dropout, and have the next epochs' drawn meanwhile."""
+        for epoch in range(self.epoch, min(self.epoch + _AHEAD, self.protocol.epochs)):
+            if epoch not in self._futures:
+                self._futures[epoch] = self._pool.submit(self._numbers, epoch)
+        return self._futures.pop(self.epoch).result().to(self.data.y.device, non_blocking=True)
+
+    def _numbers(self, epoch: int) -> Tensor:
+        """Return ``[steps, ..., L, B + 1, C]``: numbers for the lanes' graphs, 0 for one more."""
+        size, front = self.protocol.batch_size, self._front
+        steps = len(self._orders) // self.protocol.epochs
+        out = torch.zeros(
+            steps, *front, len(self.keys), size + 1, self._last,
+            dtype=self.dtype, pin_memory=self._draws.is_cuda,
+        )  # fmt: skip
+        shape = (steps, *front, size, self._last)
+        for lane, key in enumerate(self.keys):
+            draw = generator(key, "dropout", epoch)
+            out.select(-3, lane).narrow(-2, 0, size).copy_(
+                torch.rand(shape, generator=draw, dtype=self.dtype)
+            )
+        return out
+
+    def _train_on(self, inputs: Plan) -> None:
         self.model.train()
         self.optimizer.zero_grad()
-        batch = cut_static(self.data, self._ids, shape)
-        uniform = self._draws.flatten(-3, -2)
-        mean = self._losses(self._scores(batch, uniform), batch)
+        batch = batch_of(self._known, inputs)
+        mean = self._losses(self._scores(batch, self._draws.flatten(-3, -2)), batch)
         mean.sum().backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         self._losses_sum += mean.detach() * batch.real.sum(1)
@@ -117,10 +199,34 @@ class CapturedGroup(Group):
     def _count_hits(self) -> None:
         self.model.eval()
         self._hits.zero_()
-        for total, batches in zip(self._hits, self._judged, strict=True):
-            for batch in batches:
-                hit = self._scores(batch, None).argmax(1) == batch.y
-                total += (hit.view_as(batch.real) & batch.real).sum(1)
+        for inputs, parts in self._judged:
+            batch = batch_of(self._known, inputs)
+            hit = (self._scores(batch, None).argmax(1) == batch.y).view_as(batch.real)
+            self._hits += (hit & parts).sum(2)
+
+    def _fixed(self) -> list[tuple[Plan, Tensor]]:
+        """Plan the batches of validation and test graphs, which stay the same.
+
+        Returns:
+            Plans, and which of their graphs are for validation and for test: ``[2, L, B + 1]``.
+        """
+        device, lanes = self.data.y.device, len(self.lanes)
+        ids = [torch.cat([lane.split.valid, lane.split.test]) for lane in self.lanes]
+        nodes, edges = self._needs()
+        mean = max(1, int(nodes.float().mean()) * lanes)
+        size = min(max(map(len, ids)), max(1, _JUDGED // mean))
+        batches = stacked(ids, size).transpose(0, 1)  # [batches, L, size]
+        valid = torch.tensor([len(lane.split.valid) for lane in self.lanes]).unsqueeze(1)
+        found = []
+        for number, batch in enumerate(batches):
+            slots, room = _needed(batch.unsqueeze(0), nodes, edges)
+            shape = Shape(int(slots) + 1, int(room) + 1)
+            inputs = plan(self._known, batch.unsqueeze(0).to(device), shape).step(0)
+            place = torch.arange(number * size, (number + 1) * size)
+            parts = torch.stack([place < valid, place >= valid]) & (batch >= 0)
+            found.append((inputs, torch.nn.functional.pad(parts, (0, 1)).to(device)))
+        self._judged_counts = torch.stack([parts.sum(2) for _, parts in found]).sum(0)
+        return found
 
     @contextmanager
     def _untouched(self) -> Iterator[None]:
@@ -139,17 +245,28 @@ class CapturedGroup(Group):
                         tensor.zero_()
 
 
-def _by_lane(uniform: Tensor, lanes: int) -> Tensor:
-    """Part the axis of the graphs: ``[..., L * B, C] -> [..., L, B, C]``."""
-    *front, graphs, last = uniform.shape
-    return uniform.view(*front, lanes, graphs // lanes, last)
+def _needed(ids: Tensor, nodes: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the slots that the fullest lane of each step needs, and the edges of all: ``[K]``."""
+    real, safe = ids >= 0, ids.clamp(min=0).long()  # [K, L, B]
+    return (nodes[safe] * real).sum(2).amax(1), (edges[safe] * real).sum((1, 2))
 
 
 def _copied(state: dict[int, dict[str, Any]]) -> dict[int, dict[str, Tensor]]:
     return {n: {k: t.clone() for k, t in own.items()} for n, own in state.items()}
 
 
-def _capture(work: Any, pool: Any) -> torch.cuda.CUDAGraph:
+@contextmanager
+def _tensor_cores() -> Iterator[None]:
+    """Let products of float32 matrices round to TF32, as the paper's code does."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def _capture(work: Callable[[], None], pool: Any) -> torch.cuda.CUDAGraph:
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):

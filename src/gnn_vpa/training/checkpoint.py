@@ -27,7 +27,7 @@ class Checkpoint:
         self,
         path: Path | None,
         graphs: GraphSet,
-        task: Task,
+        tasks: Sequence[Task],
         protocol: Protocol,
         lanes: Sequence[Lane],
         settings: tuple[object, ...],
@@ -35,7 +35,7 @@ class Checkpoint:
         self._path = path
         self._written = time.monotonic()
         # Only the very same trainings may go on from it.
-        parts = [graphs.name, graphs.checksum(), task, protocol, settings]
+        parts = [graphs.name, graphs.checksum(), *tasks, protocol, settings]
         parts += [(lane.fold, lane.seed, *(ids.tolist() for ids in lane.split)) for lane in lanes]
         self._purpose = hashlib.blake2b(repr(parts).encode()).hexdigest()
         content = self._read()

@@ -1,6 +1,7 @@
 """The lanes that share every step, and their state between epochs."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,16 +12,15 @@ from torch.nn.functional import cross_entropy
 from ..graphs import GraphSet
 from ..nn._model import Model
 from .batch import EMPTY, Batch, cut
-from .layered import Layered
 from .resident import Resident, model_for
 from .seeds import generator, seed
-from .task import Lane, Outcome, Protocol, Task
+from .task import Outcome, Protocol, Training
 
 _NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
 
 class Group:
-    """L trainings of one task, step by step together.
+    """L trainings, step by step together.
 
     Attributes:
         epoch: Number of epochs done.
@@ -33,21 +33,21 @@ class Group:
     def __init__(
         self,
         graphs: GraphSet,
-        data: Resident | Layered,
-        task: Task,
+        data: Resident,
         protocol: Protocol,
-        lanes: Sequence[Lane],
+        trainings: Sequence[Training],
         model: Model,
         dtype: torch.dtype,
     ) -> None:
-        self.data, self.protocol, self.lanes, self.model = data, protocol, lanes, model
-        self.keys = [(graphs.name, task, lane.fold, lane.seed) for lane in lanes]
+        self.data, self.protocol, self.model = data, protocol, model
+        self.lanes = [lane for _, lane in trainings]
+        self.keys = [(graphs.name, task, lane.fold, lane.seed) for task, lane in trainings]
         device = data.x.device
         models = []
         for key in self.keys:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed(key, "initial weights"))
-                models.append(model_for(task, graphs).to(device, dtype))
+                models.append(model_for(key[1], graphs).to(device, dtype))
         self.params, self.buffers = stack_module_state(models)
         self.optimizer = torch.optim.Adam(
             list(self.params.values()),
@@ -56,13 +56,13 @@ class Group:
             capturable=device.type == "cuda",
         )
         self.epoch = 0
-        self.curves = np.full((3, len(lanes), protocol.epochs), np.nan, dtype=_NUMPY[dtype])
+        self.curves = np.full((3, len(trainings), protocol.epochs), np.nan, dtype=_NUMPY[dtype])
         self.dtype = dtype
-        self._judged = [self._fixed("valid"), self._fixed("test")]
+        self._judged: list[Any] = self._fixed()
 
     def run_epoch(self) -> None:
         """Train on every graph once, then judge the weights."""
-        order, uniform = self._order(), self._uniform()
+        order, uniform = self._order(self.epoch), self._uniform()
         steps = order.shape[1]
         losses = torch.zeros(len(self.lanes), device=order.device, dtype=self.dtype)
         self.model.train()
@@ -74,12 +74,14 @@ class Group:
             self.optimizer.step()
             losses += mean.detach() * batch.real.sum(1)
         self.curves[0, :, self.epoch] = (losses / (order >= 0).sum((1, 2))).cpu().numpy()
-        for row, batches in enumerate(self._judged, start=1):
-            self.curves[row, :, self.epoch] = self._accuracy(batches)
+        self.curves[1:, :, self.epoch] = self._accuracies()
         self.epoch += 1
 
     def sync(self) -> None:
         """Make sure that ``curves`` are up to date."""
+
+    def close(self) -> None:
+        """Let go of what outlives a call."""
 
     def outcomes(self) -> list[Outcome]:
         """Return what each lane came to."""
@@ -99,6 +101,10 @@ class Group:
         each = cross_entropy(scores, batch.y, reduction="none").view_as(batch.real)
         return (each * batch.real).sum(1) / batch.real.sum(1)
 
+    def _accuracies(self) -> Tensor:
+        """Return the accuracy of each lane in validation and test, ``[2, L]``."""
+        return torch.stack([self._accuracy(batches) for batches in self._judged])
+
     @torch.no_grad()
     def _accuracy(self, batches: list[Batch]) -> Tensor:
         """Return the share of graphs that each lane classifies rightly, ``[L]``."""
@@ -111,14 +117,14 @@ class Group:
             total += batch.real.sum(1)
         return (right / total).cpu()
 
-    def _order(self) -> Tensor:
-        """Return the graphs of every step of this epoch, ``[L, steps, batch_size]``."""
+    def _order(self, epoch: int) -> Tensor:
+        """Return the graphs of every step of an epoch, ``[L, steps, batch_size]``."""
         shuffled = []
         for key, lane in zip(self.keys, self.lanes, strict=True):
-            draw = generator(key, "order", self.epoch)
+            draw = generator(key, "order", epoch)
             ids = lane.split.train
             shuffled.append(ids[torch.randperm(len(ids), generator=draw)])
-        return _stacked(shuffled, self.protocol.batch_size).to(self.data.y.device)
+        return stacked(shuffled, self.protocol.batch_size).to(self.data.y.device)
 
     def _uniform(self) -> Tensor:
         """Return the numbers for dropout of this epoch, ``[steps, *model.dropout_shape]``."""
@@ -130,23 +136,23 @@ class Group:
         ]
         return torch.cat(drawn, dim=-2).to(self.data.y.device)
 
-    def _fixed(self, part: str) -> list[Batch]:
-        """Cut the batches of validation or test graphs, which stay the same."""
-        ids = [getattr(lane.split, part) for lane in self.lanes]
-        layered = isinstance(self.data, Layered)  # the more graphs, the more they have in common
-        size = max(map(len, ids)) if layered else 2 * self.protocol.batch_size
-        device = self.data.y.device
+    def _fixed(self) -> list[Any]:
+        """Cut the batches of validation and of test graphs, which stay the same."""
         return [
-            self._cut(step, backward=False) for step in _stacked(ids, size).to(device).unbind(1)
+            self._cut_all([lane.split.valid for lane in self.lanes]),
+            self._cut_all([lane.split.test for lane in self.lanes]),
         ]
 
-    def _cut(self, ids: Tensor, backward: bool = True) -> Batch:
-        if isinstance(self.data, Layered):
-            return self.data.cut(ids, backward)
+    def _cut_all(self, ids: Sequence[Tensor]) -> list[Batch]:
+        size, device = 2 * self.protocol.batch_size, self.data.y.device
+        return [self._cut(step) for step in stacked(ids, size).to(device).unbind(1)]
+
+    def _cut(self, ids: Tensor) -> Batch:
+        """Cut a batch of each lane's graphs, ``[L, B]``."""
         return cut(self.data, ids)
 
 
-def _stacked(ids: Sequence[Tensor], size: int) -> Tensor:
+def stacked(ids: Sequence[Tensor], size: int) -> Tensor:
     """Cut each lane's graphs into steps of ``size``: ``[L, steps, size]``, filled with EMPTY."""
     longest = max(len(own) for own in ids)
     steps = -(-longest // size)

@@ -17,7 +17,7 @@ from ..nn._layers import Hop, Joint, Layers
 from ..ops import Graph
 from ..ops._csr import CSR
 from .batch import Batch
-from .tables import Floats, Ints, Tables
+from .levels import Floats, Ints, Levels
 
 
 class _Level(NamedTuple):
@@ -40,11 +40,16 @@ class Layered:
         y: Class of each graph, ``[G]``.
     """
 
-    def __init__(self, tables: Tables) -> None:
-        self.x, self.y = tables.x, tables.y
-        self._tables = tables
+    def __init__(self, known: Levels) -> None:
+        self.x, self.y = known.x, known.y
+        self._known = known
         # By level: a number for each lane and colour. What is left in it does not matter.
-        self._marks = [np.zeros(0, np.int32) for _ in tables.levels]
+        self._marks = [np.zeros(0, np.int32) for _ in known.levels]
+
+    def rows(self, size: int) -> int:
+        """Return about how many rows the last level of a batch of ``size`` graphs has."""
+        ids = np.linspace(0, len(self.y) - 1, size).astype(np.int64)
+        return len(self._level(len(self._marks) - 1, ids[None]).nodes)
 
     def cut(self, ids: Tensor, backward: bool = True) -> Batch:
         """Put a batch together.
@@ -61,13 +66,13 @@ class Layered:
         first = levels[0]
         x = self.x.new_zeros(len(first.nodes), *self.x.shape[1:])
         x[torch.from_numpy(first.row)] = self.x[torch.from_numpy(first.colour)]
-        readout = self._readout([levels[number] for number in self._tables.read], backward)
+        readout = self._readout([levels[number] for number in self._known.read], backward)
         graph = Layers(tuple(hops)) if hops else None
         y = self.y[ids.clamp(min=0)].flatten()
         return Batch(x, graph, readout, None, y, ids >= 0)
 
     def _level(self, number: int, ids: Ints) -> _Level:
-        table, lanes = self._tables.levels[number], len(ids)
+        table, lanes = self._known.levels[number], len(ids)
         known = np.maximum(ids, 0)
         begin = table.held.ptr[known]
         length = np.where(ids >= 0, table.held.ptr[known + 1] - begin, 0)
@@ -89,14 +94,14 @@ class Layered:
         return _Level(lane, colour, row, nodes, length.ravel(), held, table.pool[position])
 
     def _mark(self, number: int, lanes: int) -> Ints:
-        size = lanes * self._tables.levels[number].size
+        size = lanes * self._known.levels[number].size
         if len(self._marks[number]) < size:
             self._marks[number] = np.zeros(size, np.int32)
         return self._marks[number]
 
     def _hop(self, number: int, before: _Level, after: _Level, backward: bool) -> Hop:
-        below, table = self._tables.levels[number - 1 : number + 1]
-        mark, stride = self._marks[number - 1], self._tables.stride
+        below, table = self._known.levels[number - 1 : number + 1]
+        mark, stride = self._marks[number - 1], self._known.stride
         assert table.hop is not None
         begin = table.hop.ptr[after.colour]
         length = table.hop.ptr[after.colour + 1] - begin
@@ -115,14 +120,14 @@ class Layered:
             return Hop(WithSelf(graph, weight), None, nodes)
         own = np.zeros(len(after.nodes), np.int64)
         own[after.row] = mark[table.own[after.colour] + shift]
-        if self._tables.looped:
+        if self._known.looped:
             graph.multiplicity = weight
         return Hop(
-            Looped(graph) if self._tables.looped else graph, torch.from_numpy(own), nodes
+            Looped(graph) if self._known.looped else graph, torch.from_numpy(own), nodes
         )
 
     def _readout(self, levels: list[_Level], backward: bool) -> Joint | tuple[Graph, ...]:
-        if self._tables.is_max:
+        if self._known.is_max:
             return tuple(
                 _graph(own.length, own.held, len(own.nodes), int(own.length.max()), backward)
                 for own in levels

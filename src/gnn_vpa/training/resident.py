@@ -16,7 +16,7 @@ from .task import Task
 _log = logging.getLogger("gnn_vpa")
 _WORTHWHILE = 0.9  # merge if at most this share of the nodes remains: counting costs a little too
 _SHORT = 64
-NARROW = 256  # columns that may be written out for every node, one-hot or not
+_NARROW = 256  # columns that may be written out for every node, one-hot or not
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,17 +63,17 @@ def resident(
     """Put a data set on a device as ``model`` needs it, alike nodes merged where that pays."""
     own = features(graphs, task.features)
     looped = task.model.lower() in ("gat", "sgc")
-    whole = all_edges(graphs, looped)
+    whole = _whole(graphs, looped, device)
     codes = own.codes if own.dense is None else None
     if device.type == "cuda" and own.width <= _SHORT:
         codes = None  # a matrix product is quicker there than a lookup and its backward pass
-    x = own.matrix().to(dtype) if codes is None else codes
+    x = (own.matrix().to(dtype) if codes is None else codes).to(device)
     graph: Graph | None = whole
-    node_ptr, times, small = graphs.node_ptr, None, None
+    node_ptr, times, small = graphs.node_ptr.to(device), None, None
     if merging:
         csr = whole.by_target
-        small = merge(graphs.node_ptr, csr.rowptr, csr.col, kinds(own), reach(model))
-    if isinstance(model, SGC) and own.width <= NARROW:
+        small = merge(node_ptr, csr.rowptr, csr.col, _kinds(own).to(device), _reach(model))
+    if isinstance(model, SGC) and own.width <= _NARROW:
         # Its propagation has no weights: once for the data set, not once a step.
         x, graph = model.propagate(x, Looped(whole)), None
     if small is not None and len(small.node) <= _WORTHWHILE * graphs.num_nodes:
@@ -85,13 +85,12 @@ def resident(
             len(small.edge_times), graphs.num_nodes, whole.num_edges,
         )  # fmt: skip
     if graph is not None:
-        graph = graph.to(device)
         graph.by_source  # noqa: B018 - made here, once
     return Resident(
-        x.to(device),
-        None if times is None else times.to(device),
+        x,
+        times,
         graph,
-        node_ptr.to(device),
+        node_ptr,
         graphs.y.to(device),
         numbered=task.model.lower() == "gat" or (graph is not None and times is not None),
         looped=looped,
@@ -99,17 +98,17 @@ def resident(
     )
 
 
-def reach(model: Model) -> int:
+def _reach(model: Model) -> int:
     """Return how many rounds of refinement know all that the model can know of a node."""
     if isinstance(model, SGC):
         return model.K + 1  # the last hop sees its neighbours' degrees, one round further
     return len(model.convs)  # type: ignore[arg-type]
 
 
-def all_edges(graphs: GraphSet, looped: bool) -> Graph:
+def _whole(graphs: GraphSet, looped: bool, device: torch.device) -> Graph:
     """Return all edges in the order of their targets, with a self-loop for each node if asked."""
-    target = rows(graphs.rowptr, graphs.num_edges)
-    whole = Graph(torch.stack([graphs.col.long(), target]), graphs.num_nodes)
+    target = rows(graphs.rowptr.to(device), graphs.num_edges)
+    whole = Graph(torch.stack([graphs.col.to(device).long(), target]), graphs.num_nodes)
     if not looped:
         return whole
     csr = with_self_loops(whole).graph.by_target
@@ -117,7 +116,7 @@ def all_edges(graphs: GraphSet, looped: bool) -> Graph:
     return Graph(torch.stack([csr.col, target]), graphs.num_nodes)
 
 
-def kinds(own: Features) -> Tensor:
+def _kinds(own: Features) -> Tensor:
     """Return a number for each node, equal where the features are."""
     if own.dense is None and own.codes is not None:
         return own.codes

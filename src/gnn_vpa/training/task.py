@@ -70,6 +70,20 @@ class Lane(NamedTuple):
     seed: int = 0
 
 
+class Training(NamedTuple):
+    """A task on one lane's graphs.
+
+    Example:
+        >>> import torch
+        >>> one = torch.tensor([0])
+        >>> Training(Task("gin", "vpa"), Lane(3, Split(one, one, one))).lane.fold
+        3
+    """
+
+    task: Task
+    lane: Lane
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """What one training came to.

@@ -1,26 +1,33 @@
 """Many trainings as one: the lanes' weights are stacked, and every step serves all of them."""
 
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 
-from ..errors import UsageError
+from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet
+from ..nn._model import Model
 from .captured import CapturedGroup
 from .checkpoint import Checkpoint
 from .group import Group
+from .lanes import families
 from .layered import Layered
+from .layered_group import LayeredGroup
+from .levels import by_levels, can_layer
+from .plan import tables
 from .resident import Resident, model_for, resident
-from .tables import can_layer, tables
-from .task import Lane, Outcome, Protocol, Task
+from .task import Lane, Outcome, Protocol, Task, Training
 
+_log = logging.getLogger("gnn_vpa")
 _CACHED_ROWS = 8192  # rows of features of width 64 that stay in a core's cache
+_USABLE = 0.7  # share of a GPU's free memory that groups are made for
 
 
 def fit(
     graphs: GraphSet,
-    task: Task,
+    task: Task | Sequence[Task],
     protocol: Protocol,
     lanes: Sequence[Lane],
     *,
@@ -38,7 +45,8 @@ def fit(
 
     Args:
         graphs: The data set.
-        task: The model and its features.
+        task: The model and its features. Of several tasks, those that differ in their aggregation
+            alone share every step on a GPU.
         protocol: How it is trained.
         lanes: The trainings: folds, seeds.
         device: Where.
@@ -48,7 +56,7 @@ def fit(
         merging: Whether to merge nodes that look alike, where that pays. It is exact.
 
     Returns:
-        The outcomes, in the order of the lanes.
+        The outcomes, in the order of the lanes; of several tasks one after the other.
 
     Example:
         >>> import torch
@@ -64,34 +72,152 @@ def fit(
     """
     _check(graphs, protocol, lanes)
     device = torch.device(device)
-    with torch.random.fork_rng(devices=[]):
-        model = model_for(task, graphs).to(device, dtype)  # the lanes' weights take turns in it
-    data: Resident | Layered
-    if merging and device.type == "cpu" and can_layer(model):
-        data = Layered(tables(graphs, task, model, dtype))
-    else:
-        data = resident(graphs, task, model, device, dtype, merging)
-    groups = _groups(graphs, protocol, lanes, device)
-    saved = Checkpoint(checkpoint, graphs, task, protocol, lanes, (dtype, merging))
-    outcomes: list[Outcome] = saved.outcomes
-    done = 0
-    for lanes_here in groups:
-        if done < len(outcomes):
-            done += len(lanes_here)
-            continue
-        make = CapturedGroup if device.type == "cuda" else Group
-        group = make(graphs, data, task, protocol, lanes_here, model, dtype)
-        saved.restore(group)
-        while group.epoch < protocol.epochs:
-            group.run_epoch()
-            saved.keep(group)
-            if progress is not None:
-                trained = done * protocol.epochs + len(lanes_here) * group.epoch
-                progress(trained // len(lanes))
-        done += len(lanes_here)
-        outcomes.extend(group.outcomes())
+    tasks = [task] if isinstance(task, Task) else list(task)
+    saved = Checkpoint(checkpoint, graphs, tasks, protocol, lanes, (dtype, merging))
+    kinds = families(tasks) if _shares_steps(device) else [[task] for task in tasks]
+    order = [Training(task, lane) for kind in kinds for task in kind for lane in lanes]
+    for kind in kinds:
+        family = _Family(graphs, kind, protocol, device, dtype, merging)
+        own = [training for training in order if training.task in kind]
+        # What is done is at the front, because groups finish one after the other.
+        rest = own[max(0, len(saved.outcomes) - order.index(own[0])) :]
+        waiting = family.groups(rest) if rest else []
+        while waiting:
+            trainings = waiting.pop(0)
+            try:
+                family.train(trainings, saved, progress, len(order))
+            except torch.cuda.OutOfMemoryError:
+                waiting[:0] = _halves(trainings, graphs, device)
+    by_training = dict(zip(map(_key, order), saved.outcomes, strict=True))
+    return [by_training[_key(Training(task, lane))] for task in tasks for lane in lanes]
+
+
+class _Family:
+    """Trainings that can share a step: tasks of one form, with the data as they see it."""
+
+    def __init__(
+        self,
+        graphs: GraphSet,
+        tasks: Sequence[Task],
+        protocol: Protocol,
+        device: torch.device,
+        dtype: torch.dtype,
+        merging: bool,
+    ) -> None:
+        self.graphs, self.protocol, self.device, self.dtype = graphs, protocol, device, dtype
+        self.residents: dict[Task, Resident] = {}
+        self.layered: Layered | None = None
+        for task in tasks:
+            with torch.random.fork_rng(devices=[]):
+                model = model_for(task, graphs).to(device, dtype)
+            self.model = model  # the lanes' weights take turns in it
+            if merging and not _shares_steps(device) and can_layer(model):
+                self.layered = Layered(by_levels(graphs, task, model, dtype))
+                break
+            self.residents[task] = resident(graphs, task, model, device, dtype, merging)
+            if self.residents[task].graph is not None:
+                break  # all of them see the same data: only what SGC propagated differs
+
+    def groups(self, trainings: Sequence[Training]) -> list[list[Training]]:
+        """Divide trainings into those that run side by side.
+
+        Trainings that differ in their number of steps must not share one; on the CPU no more share
+        it than the cache can hold, on a GPU no more than its memory. On the CPU what a lane
+        computes with depends on the data alone: a run that goes on elsewhere goes on as it began.
+        """
+        room = self._room()
+        groups: list[list[Training]] = []
+        steps = None
+        for training in trainings:
+            own = -(-len(training.lane.split.train) // self.protocol.batch_size)
+            if own != steps or len(groups[-1]) >= room:
+                groups.append([])
+            groups[-1].append(training)
+            steps = own
+        return groups
+
+    def _room(self) -> int:
+        if self.layered is not None:
+            rows = self.layered.rows(self.protocol.batch_size)
+            return max(1, round(_CACHED_ROWS / max(rows, 1)))
+        if not _shares_steps(self.device):
+            rows = self.graphs.num_nodes / max(self.graphs.num_graphs, 1) * self.protocol.batch_size
+            return max(1, round(_CACHED_ROWS / max(rows, 1)))
+        data = next(iter(self.residents.values()))
+        need = memory(data, self.model, self.protocol, self.dtype)
+        return max(1, int(torch.cuda.mem_get_info(self.device)[0] * _USABLE / need))
+
+    def train(
+        self,
+        trainings: Sequence[Training],
+        saved: Checkpoint,
+        progress: Callable[[int], None] | None,
+        total: int,
+    ) -> None:
+        """Train a group to its end, and keep its outcomes."""
+        group = self._group(trainings)
+        try:
+            saved.restore(group)
+            epochs = self.protocol.epochs
+            while group.epoch < epochs:
+                group.run_epoch()
+                saved.keep(group)
+                if progress is not None:
+                    progress((len(saved.outcomes) * epochs + len(trainings) * group.epoch) // total)
+            saved.outcomes.extend(group.outcomes())
+        finally:
+            group.close()
         saved.keep_outcomes()
-    return outcomes
+
+    def _group(self, trainings: Sequence[Training]) -> Group:
+        settings = (self.protocol, trainings, self.model, self.dtype)
+        if self.layered is not None:
+            return LayeredGroup(self.graphs, self.layered, *settings)
+        if not _shares_steps(self.device):
+            return Group(self.graphs, next(iter(self.residents.values())), *settings)
+        known = tables(self.residents, [task for task, _ in trainings], self.dtype)
+        return CapturedGroup(self.graphs, known, *settings)
+
+
+def _shares_steps(device: torch.device) -> bool:
+    """Say whether steps are planned and captured there; on the CPU a cache holds few lanes."""
+    return device.type == "cuda"
+
+
+def memory(data: Resident, model: Model, protocol: Protocol, dtype: torch.dtype) -> int:
+    """Return about how many bytes a lane takes on a GPU: what its largest step keeps.
+
+    A layer keeps some ten matrices of rows x width for the backward pass, and edges are planned
+    ahead; judging keeps a matrix a layer for more rows.
+    """
+    nodes = data.node_ptr.diff().sort(descending=True).values[: protocol.batch_size].sum()
+    edges = 0 if data.graph is None else data.graph.num_edges / len(data.x) * int(nodes)
+    width = max((p.shape[0] for p in model.parameters() if p.dim() > 1), default=1)
+    layers = len(getattr(model, "convs", [model]))
+    item = torch.finfo(dtype).bits // 8
+    return int(int(nodes) * (width * layers * 10 + 40) * item + edges * 64) + (1 << 20)
+
+
+def _halves(
+    trainings: Sequence[Training], graphs: GraphSet, device: torch.device
+) -> list[list[Training]]:
+    """Return two halves of a group that the GPU's memory did not hold."""
+    half = len(trainings) // 2
+    if half == 0:
+        raise GnnVpaError(
+            f"one training of {trainings[0].task.model} on {graphs.name} does not fit into the "
+            f"memory of {device}: use a GPU with more of it, or --device cpu."
+        )
+    torch.cuda.empty_cache()
+    _log.warning(
+        "%s: %d trainings at once do not fit into the GPU's memory, going on with %d",
+        graphs.name, len(trainings), half,
+    )  # fmt: skip
+    return [list(trainings[:half]), list(trainings[half:])]
+
+
+def _key(training: Training) -> tuple[Task, int, int]:
+    return training.task, training.lane.fold, training.lane.seed
 
 
 def _check(graphs: GraphSet, protocol: Protocol, lanes: Sequence[Lane]) -> None:
@@ -106,27 +232,3 @@ def _check(graphs: GraphSet, protocol: Protocol, lanes: Sequence[Lane]) -> None:
                 raise UsageError(
                     f"fold {lane.fold} of {graphs.name} has no {part} graphs: use fewer folds."
                 )
-
-
-def _groups(
-    graphs: GraphSet, protocol: Protocol, lanes: Sequence[Lane], device: torch.device
-) -> list[list[Lane]]:
-    """Divide lanes into those that train side by side.
-
-    Lanes that differ in their number of steps must not share one; on the CPU no more share it
-    than the cache can hold. What a lane computes with depends on the data alone, never on the
-    machine: so a run that goes on elsewhere goes on as it began.
-    """
-    room = len(lanes)
-    if device.type == "cpu":
-        nodes = graphs.num_nodes / max(graphs.num_graphs, 1) * protocol.batch_size
-        room = max(1, round(_CACHED_ROWS / max(nodes, 1)))
-    groups: list[list[Lane]] = []
-    steps = None
-    for lane in lanes:
-        own = -(-len(lane.split.train) // protocol.batch_size)
-        if own != steps or len(groups[-1]) >= room:
-            groups.append([])
-        groups[-1].append(lane)
-        steps = own
-    return groups

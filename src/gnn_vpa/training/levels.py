@@ -12,7 +12,7 @@ from ..graphs import GraphSet, Level, features, levels
 from ..nn import GAT, GCN, GIN, SGC, Looped
 from ..nn._heads import LevelsHead
 from ..nn._model import Model
-from .resident import NARROW, all_edges, kinds, reach
+from .resident import _NARROW, _kinds, _reach, _whole
 from .task import Task
 
 _log = logging.getLogger("gnn_vpa")
@@ -32,7 +32,7 @@ class Rows(NamedTuple):
     longest: int
 
 
-class Table(NamedTuple):
+class LevelTable(NamedTuple):
     """One level: its colours, and what a model sums over them.
 
     Attributes:
@@ -50,7 +50,7 @@ class Table(NamedTuple):
     pool: Floats
 
 
-class Tables(NamedTuple):
+class Levels(NamedTuple):
     """All levels of a data set that a model needs.
 
     Attributes:
@@ -66,7 +66,7 @@ class Tables(NamedTuple):
 
     x: Tensor
     y: Tensor
-    levels: list[Table]
+    levels: list[LevelTable]
     read: range
     is_max: bool
     looped: bool
@@ -75,17 +75,17 @@ class Tables(NamedTuple):
 
 def can_layer(model: Model) -> bool:
     """Say whether batches by levels serve a model."""
-    narrow = isinstance(model, SGC) and model.in_channels <= NARROW
+    narrow = isinstance(model, SGC) and model.in_channels <= _NARROW
     return narrow or type(model) in (GIN, GCN, GAT)
 
 
-def tables(graphs: GraphSet, task: Task, model: Model, dtype: torch.dtype) -> Tables:
+def by_levels(graphs: GraphSet, task: Task, model: Model, dtype: torch.dtype) -> Levels:
     """Refine a data set level by level, as far as a model sees."""
     own = features(graphs, task.features)
     is_max, looped = task.aggr == "max", isinstance(model, GAT | SGC)
-    whole = all_edges(graphs, looped)
+    whole = _whole(graphs, looped, torch.device("cpu"))
     csr = whole.by_target
-    found = levels(graphs.node_ptr, csr.rowptr, csr.col, kinds(own), reach(model), sets=is_max)
+    found = levels(graphs.node_ptr, csr.rowptr, csr.col, _kinds(own), _reach(model), sets=is_max)
     _log.info(
         "%s: %d nodes are %s colours, layer by layer", graphs.name, graphs.num_nodes,
         ", ".join(str(len(level.node)) for level in found),
@@ -110,10 +110,10 @@ def tables(graphs: GraphSet, task: Task, model: Model, dtype: torch.dtype) -> Ta
         size = np.add.reduceat(np.append(held.data, 0), held.ptr[:-1]).clip(min=1)
         pool = held.data * np.repeat(size**-power, np.diff(held.ptr)).astype(held.data.dtype)
         below_own = level.own.numpy() if is_max or looped else None
-        made.append(Table(len(level.node), below_own, linked, held, pool))
+        made.append(LevelTable(len(level.node), below_own, linked, held, pool))
     last = len(made) - 1
     read = range(len(made)) if isinstance(model.head, LevelsHead) else range(last, last + 1)
-    return Tables(x[found[0].node], graphs.y, made, read, is_max, looped, stride)
+    return Levels(x[found[0].node], graphs.y, made, read, is_max, looped, stride)
 
 
 def _rows(ptr: Tensor, col: Tensor, data: Tensor, dtype: torch.dtype) -> Rows:

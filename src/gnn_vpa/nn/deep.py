@@ -1,0 +1,101 @@
+"""A network of any depth without normalisation, whose residuals preserve the variance."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from ..errors import UsageError
+from ._lanes import by_lane
+from ._message import GraphLike, aggregate
+from .gcn import GCN
+
+
+class DeepGCN(GCN):
+    r"""The paper's GCN with residuals that preserve the variance, for any number of layers.
+
+    ``z_1 = f_1(x)``, ``z_l = sqrt(1 - a^2) z_{l-1} + a f_l(relu(z_{l-1}))``, and ``relu(z_L)`` is
+    read out, with ``f(h)_i = W1 h_i + W2 aggr_j h_j + b``. The branch ends in fresh weights, so it
+    is uncorrelated with what it is added to: if both have variance 1, so has the result. Nothing is
+    normalised. Without a residual (``a = 1``) it is the GCN itself.
+
+    Args:
+        in_channels: Number of node features.
+        num_classes: Number of classes of graphs.
+        aggr: ``"sum"``, ``"mean"``, ``"max"`` or ``"vpa"``, for neighbours and for the readout.
+        width: Width of the layers.
+        depth: Number of layers.
+        dropout: Probability of dropping a pooled feature.
+        hidden: Width of the MLP's hidden layer.
+        branch: ``a^2``, the share of the variance that each layer but the first renews; 1: no
+            residual. With ``1 / depth`` the whole network renews it once, however deep.
+
+    Example:
+        >>> model = DeepGCN(in_channels=7, num_classes=2, depth=64, branch=1 / 64)
+        >>> edge_index = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
+        >>> model(torch.randn(5, 7), edge_index, torch.tensor([0, 0, 1, 1, 1])).shape
+        torch.Size([2, 2])
+    """
+
+    keep: Tensor  # sqrt(1 - a^2); buffers, so that lanes may differ in them
+    renew: Tensor  # a
+
+    def __init__(
+        self,
+        in_channels: int,
+        num_classes: int,
+        aggr: str = "vpa",
+        *,
+        width: int = 64,
+        depth: int = 64,
+        dropout: float = 0.5,
+        hidden: int = 128,
+        branch: float = 1.0,
+    ) -> None:
+        super().__init__(
+            in_channels, num_classes, aggr, width=width, depth=depth, dropout=dropout, hidden=hidden
+        )
+        if not 0 < branch <= 1:
+            raise UsageError(f"branch: expected a share above 0 and up to 1, got {branch}.")
+        self.register_buffer("keep", torch.tensor(math.sqrt(1 - branch)))
+        self.register_buffer("renew", torch.tensor(math.sqrt(branch)))
+
+    def signals(self, x: Tensor, graph: GraphLike, nodes: Tensor | None = None) -> Iterator[Tensor]:
+        """Yield ``z_1`` to ``z_L``, ``[rows, width]``: the layers before their activation.
+
+        Example:
+            >>> pair = torch.tensor([[0, 1], [1, 0]])
+            >>> [z.shape for z in DeepGCN(1, 2, width=8, depth=2).signals(torch.ones(2, 1), pair)]
+            [torch.Size([2, 8]), torch.Size([2, 8])]
+        """
+        # The maximum is not linear: codes cannot be looked up before it.
+        x = self._checked(x, nodes, written_out=self.aggr == "max")
+        mix = partial(aggregate, graph=graph, aggr=self.aggr)
+        first, *others = self.convs
+        z = first(x, mix)
+        yield z
+        for conv in others:
+            z = _scaled(z, self.keep) + _scaled(conv(z.relu(), mix), self.renew)
+            yield z
+
+    def forward(
+        self,
+        x: Tensor,
+        graph: GraphLike,
+        readout: GraphLike,
+        nodes: Tensor | None = None,
+        uniform: Tensor | None = None,
+    ) -> Tensor:
+        """Return scores ``[graphs, num_classes]``."""
+        for z in self.signals(x, graph, nodes):
+            x = z
+        return self._scores([x.relu()], readout, self.aggr, uniform)
+
+
+def _scaled(x: Tensor, factor: Tensor) -> Tensor:
+    """Multiply ``x`` by a number, or the rows of each lane by its own, ``[L]``."""
+    if factor.dim() == 0:
+        return x * factor
+    return (by_lane(x, len(factor)) * factor.view(-1, 1, 1)).flatten(0, 1)

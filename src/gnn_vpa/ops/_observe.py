@@ -1,0 +1,48 @@
+"""Somebody may watch the aggregations, as the probe does; nobody does unless asked to.
+
+Without an observer an aggregation looks at one variable more, and that is all.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from torch import Tensor
+
+from ._graph import Graph
+
+
+class Aggregated(NamedTuple):
+    """What one aggregation was given, and what it made: ``out_i = factor_i * sum_j weight_ij x_j``.
+
+    Attributes:
+        x: Features of the sources, ``[num_sources, ...]``.
+        graph: The edges.
+        weight: ``[num_edges]`` or ``[num_edges, heads or 1]``, multiplicities included; None: 1.
+        factor: ``[num_targets, heads or 1]``; None: all 1.
+        out: ``[num_targets, ...]``.
+        linear: Whether it is that sum; False: the maximum in its place.
+    """
+
+    x: Tensor
+    graph: Graph
+    weight: Tensor | None
+    factor: Tensor | None
+    out: Tensor
+    linear: bool = True
+
+
+Observer = Callable[[Aggregated], None]
+
+observer: Observer | None = None
+
+
+@contextmanager
+def observed(by: Observer) -> Iterator[None]:
+    """Show every aggregation to ``by`` while the block runs; whoever watched before waits."""
+    global observer
+    before, observer = observer, by
+    try:
+        yield
+    finally:
+        observer = before

@@ -1,0 +1,120 @@
+"""The paper's models as theory sees them: products with random weights, and what they mix."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import UsageError
+from ..nn import GAT, GCN, GIN, SGC, Model, with_self_loops
+from ..nn._heads import MLPHead
+from ..nn.deep import DeepGCN
+from ..ops import Aggregation, Graph
+from .expectation import Mixed, Mixing, Variances, aggregation, unmixed, weighted_sum
+
+
+class Term(NamedTuple):
+    """``W mix(x)``, one of those that a step adds."""
+
+    weight: Tensor  # [out, in]
+    mixing: Mixing
+
+
+class Step(NamedTuple):
+    """A layer up to its activation: ``z = sum_t W_t mix_t(x) + b``, and maybe a residual.
+
+    Attributes:
+        module: What computes it: ``x`` is its first argument.
+        terms: The products.
+        bias: The bias.
+        keep: The factor of the step before in a residual.
+        renew: The factor of this step in a residual.
+        normalised: Whether norms follow before the activation.
+        reads: Whether it reads the nodes out: ``x`` is then what its mixing makes of them.
+    """
+
+    module: nn.Module
+    terms: list[Term]
+    bias: Tensor | None
+    keep: float = 0.0
+    renew: float = 1.0
+    normalised: bool = False
+    reads: bool = False
+
+    def expect(self, v: Variances, x: Tensor, correlated: bool) -> Mixed:
+        """Return ``E z^2 = sum_t |W_t|^2 v_t + b^2``, ``|W|^2`` a row's mean sum of squares."""
+        mixed = [term.mixing(v, x, correlated) for term in self.terms]
+        total = torch.zeros(1, 1).to(v)
+        for term, (variances, _) in zip(self.terms, mixed, strict=True):
+            total = total + term.weight.double().square().sum(1).mean() * variances
+        if self.bias is not None:
+            total = total + self.bias.double().square().mean()
+        return Mixed(total, mixed[0].rho)
+
+
+def steps_of(model: Model, graph: Graph, readout: Graph) -> Iterator[Step]:
+    """Yield the steps of a model, in the order in which they run."""
+    match model:
+        case DeepGCN():
+            first, *others = _convolutions(model, graph)
+            yield first
+            yield from (
+                step._replace(keep=model.keep.item(), renew=model.renew.item()) for step in others
+            )
+        case GCN():
+            yield from _convolutions(model, graph)
+        case GIN():
+            for number, conv in enumerate(_layers(model)):
+                mixing = aggregation(graph, model.aggr, rectified=number > 0, own=True)
+                lin = conv.nn[0]
+                # The norm behind it takes the bias out again.
+                yield Step(lin, [Term(lin.weight, mixing)], None, normalised=True)
+        case GAT():
+            looped = with_self_loops(graph).graph
+            # Attention is nearly uniform at the start: a mean, and with vpa just that.
+            uniform: Aggregation = "vpa" if model.aggr == "vpa" else "mean"
+            for number, conv in enumerate(_layers(model)):
+                mixing = aggregation(looped, uniform, rectified=number > 0)
+                yield Step(conv, [Term(conv.lin.weight, mixing)], conv.bias)
+        case SGC():
+            lin = model.conv.lin
+            yield Step(lin, [Term(lin.weight, _hops(model, graph))], lin.bias)
+        case _:
+            raise UsageError(
+                f"model: expected GIN, GCN, GAT, SGC or DeepGCN, got {type(model).__name__}. "
+                "gnn_vpa.probe measures any model."
+            )
+    if isinstance(model.head, MLPHead) and not isinstance(model, GIN):
+        last, aggr = model.head.lin1, model.aggr
+        mixing = aggregation(readout, "sum" if aggr == "default" else aggr, rectified=True)
+        yield Step(last, [Term(last.weight, mixing)], last.bias, reads=True)
+
+
+def _layers(model: GCN | GIN | GAT) -> Any:
+    """Return the layers; their classes are private to the models."""
+    return model.convs
+
+
+def _convolutions(model: GCN, graph: Graph) -> Iterator[Step]:
+    for number, conv in enumerate(_layers(model)):
+        around = aggregation(graph, model.aggr, rectified=number > 0)
+        terms = [Term(conv.lin_rel.weight, around), Term(conv.lin_root.weight, unmixed)]
+        yield Step(conv, terms, conv.lin_rel.bias)
+
+
+def _hops(model: SGC, graph: Graph) -> Mixing:
+    """Expect ``P^K x``: K weighted sums with the coefficients ``(d_i d_j)^(-p)``."""
+    looped = with_self_loops(graph).graph
+    scale = looped.scale("vpa", torch.float64)
+    scale = scale.sqrt() if model.aggr == "vpa" else scale
+    hop = weighted_sum(looped, scale, weight=scale)
+
+    def mixing(v: Variances, x: Tensor, correlated: bool) -> Mixed:
+        mixed = hop(v, x, correlated)
+        for done in range(1, model.K):
+            so_far = SGC(x.shape[1], 1, model.aggr, K=done).to(x).propagate(x, graph)
+            mixed = hop(mixed.variances, so_far, correlated)
+        return mixed
+
+    return mixing

@@ -1,0 +1,145 @@
+"""Planned steps against the plain loop. Without a GPU they run as they would be captured."""
+
+import numpy as np
+import pytest
+import torch
+
+from gnn_vpa.graphs import splits
+from gnn_vpa.training import Lane, Protocol, Task, captured, fit, trainer
+from gnn_vpa.training.lanes import families
+
+SHORT = Protocol(epochs=3, batch_size=16)
+FAMILIES = [
+    *([Task(model, aggr) for aggr in ("sum", "mean", "vpa")] for model in ("gin", "gcn")),
+    *([Task(model, "max")] for model in ("gin", "gcn")),
+    *([Task(model, aggr) for aggr in ("default", "vpa")] for model in ("gat", "sgc")),
+]
+
+
+class Uncaptured:
+    """Does again what a CUDA graph would replay."""
+
+    def __init__(self, work, pool):
+        self.replay = work
+        for _ in range(2):  # as a capture warms up
+            work()
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """Let ``fit`` run planned steps on the CPU."""
+    monkeypatch.setattr(captured, "_capture", Uncaptured)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    monkeypatch.setattr(trainer, "_shares_steps", lambda device: True)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 34, 1 << 34))
+
+
+def lanes_of(graphs, count=3, folds=5):
+    return [Lane(fold, split) for fold, split in enumerate(splits(graphs.y, folds))][:count]
+
+
+def curves_of(outcome):
+    return np.stack([outcome.curve_train_loss, outcome.curve_val_acc, outcome.curve_test_acc])
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
+@pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
+@pytest.mark.parametrize("features", ["ones", "degree", "labels"])
+def test_tasks_side_by_side_equal_the_plain_loop(
+    toy, reference, planned, family, merging, features
+):
+    divides_rounding = {"mean", "max"} if features == "ones" and family[0].model == "gin" else {}
+    tasks = [
+        Task(task.model, task.aggr, features=features)
+        for task in family
+        if task.aggr not in divides_rounding  # all nodes are alike: see test_trainer.py
+    ]
+    if not tasks:
+        pytest.skip("all nodes are alike: BatchNorm and Adam divide rounding by rounding")
+    lanes = lanes_of(toy, 2)
+    assert len(families(tasks)) == 1
+    outcomes = fit(toy, tasks, SHORT, lanes, dtype=torch.float64, merging=merging)
+    trainings = [(task, lane) for task in tasks for lane in lanes]
+    for (task, lane), outcome in zip(trainings, outcomes, strict=True):
+        expected = reference.train_one_fold(toy, task, SHORT, lane, torch.float64)
+        np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
+
+
+def test_sgc_with_wide_features_propagates_in_the_step(toy, reference, planned, monkeypatch):
+    monkeypatch.setattr("gnn_vpa.training.resident._NARROW", 2)
+    tasks = [Task("sgc", aggr, features="degree") for aggr in ("default", "vpa")]
+    lanes = lanes_of(toy, 2)
+    outcomes = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)
+    trainings = [(task, lane) for task in tasks for lane in lanes]
+    for (task, lane), outcome in zip(trainings, outcomes, strict=True):
+        expected = reference.train_one_fold(toy, task, SHORT, lane, torch.float64)
+        np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
+
+
+def test_steps_planned_one_by_one_are_the_same(toy, planned, monkeypatch):
+    tasks, lanes = [Task("gin", "vpa"), Task("gin", "sum")], lanes_of(toy)
+    expected = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)
+    monkeypatch.setattr(captured, "_PLANNED", 1)
+    monkeypatch.setattr(captured, "_JUDGED", 1)
+    outcomes = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)
+    for got, right in zip(outcomes, expected, strict=True):
+        np.testing.assert_allclose(curves_of(got), curves_of(right), rtol=0, atol=1e-12)
+
+
+def test_too_little_memory_means_fewer_lanes(toy, planned, monkeypatch, caplog):
+    tasks, lanes = [Task("gin", "vpa"), Task("gin", "sum")], lanes_of(toy)
+    expected = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)
+    run = captured.CapturedGroup.run_epoch
+
+    def run_epoch(self):
+        if len(self.lanes) > 2:
+            raise torch.cuda.OutOfMemoryError("out of memory")
+        run(self)
+
+    monkeypatch.setattr(captured.CapturedGroup, "run_epoch", run_epoch)
+    outcomes = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)
+    assert "6 trainings at once do not fit into the GPU's memory, going on with 3" in caplog.text
+    for got, right in zip(outcomes, expected, strict=True):
+        np.testing.assert_allclose(curves_of(got), curves_of(right), rtol=0, atol=1e-12)
+
+
+def test_an_interrupted_run_of_several_tasks_goes_on(toy, planned, monkeypatch, tmp_path):
+    monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
+    tasks = [Task("gcn", aggr) for aggr in ("sum", "max", "vpa")]
+    lanes, path = lanes_of(toy), tmp_path / "state.pt"
+    expected = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)
+    calls = []
+
+    class Killed(Exception):
+        pass
+
+    def stop(done):
+        calls.append(done)
+        if len(calls) % 2 == 0:
+            raise Killed
+
+    for _ in range(20):
+        try:
+            outcomes = fit(
+                toy, tasks, SHORT, lanes, dtype=torch.float64, checkpoint=path, progress=stop
+            )
+            break
+        except Killed:
+            assert path.exists()
+    for got, right in zip(outcomes, expected, strict=True):
+        np.testing.assert_allclose(curves_of(got), curves_of(right), rtol=0, atol=1e-12)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
+@pytest.mark.parametrize("features", ["degree", "labels"])
+def test_on_a_gpu_too(toy, reference, family, features):
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device on this machine")
+    tasks = [Task(task.model, task.aggr, features=features) for task in family]
+    lanes = lanes_of(toy, 2)
+    outcomes = fit(toy, tasks, SHORT, lanes, dtype=torch.float64, device="cuda")
+    trainings = [(task, lane) for task in tasks for lane in lanes]
+    for (task, lane), outcome in zip(trainings, outcomes, strict=True):
+        expected = reference.train_one_fold(toy, task, SHORT, lane, torch.float64)
+        np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
