@@ -1,11 +1,30 @@
 """Batch normalisation that counts nodes as often as they occur, in each lane by itself."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
 from ..ops._backend import backend
 from ._lanes import add_bias, by_lane
 from ._normalise import normalise
+
+
+class Counts(NamedTuple):
+    """How often rows occur, as batch statistics need it: made once, used by several norms."""
+
+    share: Tensor  # [L, S, 1], of all nodes of the lane
+    busy: Tensor  # [L, 1, 1], 1 where a lane has nodes, else 0
+    unbiased: Tensor  # [L, 1, 1], M / (M - 1) for M nodes
+
+    @classmethod
+    def of(cls, nodes: Tensor, lanes: int) -> "Counts":
+        """Count ``nodes [L * S]``, of the type of the rows."""
+        count = nodes.view(lanes, -1, 1)
+        total = count.sum(1, keepdim=True)
+        busy = total > 0
+        share = count / torch.where(busy, total, 1)
+        return cls(share, busy.to(total), total / (total - 1).clamp(min=1))
 
 
 class BatchNorm(nn.BatchNorm1d):
@@ -36,7 +55,7 @@ class BatchNorm(nn.BatchNorm1d):
     def forward(
         self,
         x: Tensor,
-        nodes: Tensor | None = None,
+        nodes: Tensor | Counts | None = None,
         *,
         offset: Tensor | None = None,
         relu: bool = False,
@@ -63,18 +82,16 @@ class BatchNorm(nn.BatchNorm1d):
         scale, shift = self._broadcast(scale), self._broadcast(shift)
         added = 0 if offset is None else self._broadcast(offset.detach())
         if self.training:
-            count = rows.new_ones(len(x)) if nodes is None else nodes.to(rows)
-            count = count.view(*rows.shape[:2], 1)
-            total = count.sum(1, keepdim=True)
-            share = count / torch.where(total > 0, total, 1)
-            out, mean, var = normalise(rows, share, scale, shift, self.eps)
-            self._follow(mean + added, var, total)
+            if not isinstance(nodes, Counts):
+                ones = rows.new_ones(len(x)) if nodes is None else nodes.to(rows)
+                nodes = Counts.of(ones, len(rows))
+            out, mean, var = normalise(rows, nodes.share, scale, shift, self.eps, relu)
+            self._follow(mean + added, var, nodes)
         else:
             mean, var = self._broadcast(self.running_mean), self._broadcast(self.running_var)
             slope = scale * (var + self.eps).rsqrt()
             out = torch.addcmul(shift - (mean - added) * slope, rows, slope)
-        if relu:
-            out = out.relu() if _is_traced() else out.relu_()
+            out = out.relu() if relu else out
         return out.flatten(0, 1)
 
     def _fused(
@@ -100,14 +117,12 @@ class BatchNorm(nn.BatchNorm1d):
         return FusedNorm.apply(rows, count, scale, shift, settings)  # type: ignore[no-any-return, no-untyped-call]
 
     @torch.no_grad()
-    def _follow(self, mean: Tensor, var: Tensor, total: Tensor) -> None:
-        """Let the running statistics follow those of ``total [L, 1, 1]`` nodes."""
-        busy = (total > 0).to(total)
-        rate = busy * self.momentum
-        unbiased = var * (total / (total - 1).clamp(min=1))
+    def _follow(self, mean: Tensor, var: Tensor, counts: Counts) -> None:
+        """Let the running statistics follow those of a batch, ``[L, 1, F]``."""
+        rate = counts.busy * self.momentum
         self._broadcast(self.running_mean).lerp_(mean, rate)
-        self._broadcast(self.running_var).lerp_(unbiased, rate)
-        self.num_batches_tracked.add_(busy.view_as(self.num_batches_tracked).long())
+        self._broadcast(self.running_var).lerp_(var * counts.unbiased, rate)
+        self.num_batches_tracked.add_(counts.busy.view_as(self.num_batches_tracked).long())
 
     def _broadcast(self, values: Tensor) -> Tensor:
         """Shape ``[F]`` or ``[L, F]`` so that it meets rows ``[L, S, F]``: ``[L, 1, F]``."""

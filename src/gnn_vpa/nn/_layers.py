@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ..ops import Graph
 from ..ops._aggregate import Aggregation, weighted_sum
+from ._batch_norm import Counts
 from ._linear import Mix
 from ._message import WithSelf, aggregate
 from ._self_loops import Looped
@@ -18,12 +19,12 @@ class Hop(NamedTuple):
     Attributes:
         graph: Its sources are the rows before, its targets those after.
         own: The row before that each row after stems from; None where ``graph`` is ``WithSelf``.
-        nodes: How many nodes each row after stands for; 0 where it is empty.
+        nodes: How many nodes each row after stands for.
     """
 
     graph: Graph | WithSelf | Looped
     own: Tensor | None
-    nodes: Tensor
+    nodes: Counts
 
     @property
     def is_sum(self) -> bool:

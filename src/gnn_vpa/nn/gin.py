@@ -6,7 +6,7 @@ from typing import get_args
 from torch import Tensor, nn
 
 from ..ops import Aggregation
-from ._batch_norm import BatchNorm
+from ._batch_norm import BatchNorm, Counts
 from ._checks import checked_choice
 from ._heads import LevelsHead, MLPHead
 from ._layers import Layers
@@ -26,7 +26,12 @@ class _GINConv(nn.Module):
             lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
 
     def forward(
-        self, x: Tensor, mix: Mix, nodes: Tensor | None, norm: BatchNorm, late: bool = False
+        self,
+        x: Tensor,
+        mix: Mix,
+        nodes: Tensor | Counts | None,
+        norm: BatchNorm,
+        late: bool = False,
     ) -> Tensor:
         """Return ``relu(norm(MLP(mix(x))))``; both biases are left to the norms behind them.
 
@@ -95,12 +100,13 @@ class GIN(Model):
         # The maximum is not linear: codes cannot be looked up before it.
         x = self._checked(x, nodes, written_out=self.aggr == "max")
         if isinstance(graph, Layers):
-            way = [(hop.with_self(self.aggr), hop.nodes) for hop in graph.hops]
+            mixes = [hop.with_self(self.aggr) for hop in graph.hops]
+            counts = [hop.nodes for hop in graph.hops]
+            late = graph.hops[0].is_sum
         else:
-            mix = partial(with_self, graph=graph, aggr=self.aggr)
-            way = [(mix, nodes)] * len(self.convs)
-        late = isinstance(graph, Layers) and self.aggr != "max"
+            mixes = [partial(with_self, graph=graph, aggr=self.aggr)] * len(self.convs)
+            counts, late = [nodes] * len(self.convs), False
         levels = [x]
-        for conv, norm, (mix, own) in zip(self.convs, self.norms, way, strict=True):
+        for conv, mix, own, norm in zip(self.convs, mixes, counts, self.norms, strict=True):
             levels.append(conv(levels[-1], mix, own, norm, late))
         return self._scores(levels, readout, self.aggr, uniform)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ..nn import Looped, WithSelf
+from ..nn._batch_norm import Counts
 from ..nn._layers import Hop, Joint, Layers
 from ..ops import Graph
 from ..ops._csr import CSR
@@ -60,7 +61,7 @@ class Layered:
         """
         levels = [self._level(number, ids.numpy()) for number in range(len(self._marks))]
         hops = [
-            self._hop(number, levels[number - 1], levels[number], backward)
+            self._hop(number, levels[number - 1], levels[number], len(ids), backward)
             for number in range(1, len(levels))
         ]
         first = levels[0]
@@ -99,7 +100,9 @@ class Layered:
             self._marks[number] = np.zeros(size, np.int32)
         return self._marks[number]
 
-    def _hop(self, number: int, before: _Level, after: _Level, backward: bool) -> Hop:
+    def _hop(
+        self, number: int, before: _Level, after: _Level, lanes: int, backward: bool
+    ) -> Hop:
         below, table = self._known.levels[number - 1 : number + 1]
         mark, stride = self._marks[number - 1], self._known.stride
         assert table.hop is not None
@@ -115,7 +118,8 @@ class Layered:
         lengths = np.zeros(len(after.nodes), np.int64)
         lengths[after.row] = length
         graph = _graph(lengths, col, len(before.nodes) * stride, table.hop.longest, backward)
-        weight, nodes = torch.from_numpy(table.hop.data[position]), torch.from_numpy(after.nodes)
+        weight = torch.from_numpy(table.hop.data[position])
+        nodes = Counts.of(torch.from_numpy(after.nodes), lanes)
         if table.own is None:
             return Hop(WithSelf(graph, weight), None, nodes)
         own = np.zeros(len(after.nodes), np.int64)
