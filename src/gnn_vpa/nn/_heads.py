@@ -1,22 +1,13 @@
 """From node features to the scores of a graph's classes."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ._checks import check_counts
 from ._dropout import Dropout
-from ._lanes import add_bias
-from ._linear import Linear, Mix
-
-
-class Pool(NamedTuple):
-    """How rows become graphs: a sum for each level, or one for all of them one after the other."""
-
-    mixes: Sequence[Mix]
-    joint: bool
+from ._linear import Linear, Mix, product
 
 
 class MLPHead(nn.Module):
@@ -29,10 +20,15 @@ class MLPHead(nn.Module):
         self.lin1 = Linear(width, hidden)
         self.lin2 = Linear(hidden, num_classes)
 
-    def forward(self, levels: Sequence[Tensor], pool: Pool, uniform: Tensor | None) -> Tensor:
+    def forward(
+        self,
+        levels: Sequence[Tensor],
+        pool: Mix,
+        uniform: Tensor | None,
+        first: Tensor | None = None,
+    ) -> Tensor:
         """Return scores ``[graphs, classes]`` from the last of the levels ``[rows, width]``."""
-        mix = pool.mixes[-1]
-        x = self.dropout(mix(levels[-1]), uniform)
+        x = self.dropout(pool(levels[-1]), uniform)
         scores: Tensor = self.lin2(self.lin1(x).relu())
         return scores
 
@@ -51,22 +47,33 @@ class LevelsHead(nn.Module):
         self.dropout = Dropout(dropout)
         self.num_classes = num_classes
 
-    def forward(self, levels: Sequence[Tensor], pool: Pool, uniform: Tensor | None) -> Tensor:
-        """Return scores ``[graphs, classes]`` from all levels ``[rows, width]``."""
-        scores = self._jointly(levels, pool.mixes[0]) if pool.joint else self._each(levels, pool)
+    def forward(
+        self,
+        levels: Sequence[Tensor],
+        pool: Mix,
+        uniform: Tensor | None,
+        first: Tensor | None = None,
+    ) -> Tensor:
+        """Return scores ``[graphs, classes]`` from all levels ``[rows, width]``.
+
+        With ``first``, the readout of the input ``[graphs, in]``, ``pool`` reads all other levels
+        out in one go: their rows one level after the other give the graphs as often.
+        """
+        if first is None:
+            own = [lin(x, pool) for lin, x in zip(self.lins, levels, strict=True)]
+            scores = torch.stack(own)
+        else:
+            known = self.lins[0](first).unsqueeze(0)
+            scores = torch.cat([known, self._others(pool(torch.cat(levels[1:])))])
         dropped: Tensor = self.dropout(scores, uniform)
         return dropped.sum(0)
 
-    def _each(self, levels: Sequence[Tensor], pool: Pool) -> Tensor:
-        own = zip(self.lins, levels, pool.mixes, strict=True)
-        return torch.stack([lin(x, mix) for lin, x, mix in own])
-
-    def _jointly(self, levels: Sequence[Tensor], mix: Mix) -> Tensor:
-        """Read out scores in the place of features: few columns, and one sum for all levels."""
-        rows = [lin(x, bias=False) for lin, x in zip(self.lins, levels, strict=True)]
-        bias = torch.stack([lin.bias for lin in self.lins]).view(-1, self.num_classes)
-        scores = add_bias(mix(torch.cat(rows)), bias)
-        return scores.view(len(rows), -1, self.num_classes)
+    def _others(self, pooled: Tensor) -> Tensor:
+        """Return the scores of all levels but the first, whose weights are like lanes."""
+        weight = torch.stack([lin.weight for lin in self.lins[1:]])
+        bias = torch.stack([lin.bias for lin in self.lins[1:]])
+        own = product(pooled, weight.view(-1, *weight.shape[-2:]), bias.view(-1, bias.shape[-1]))
+        return own.view(len(weight), -1, self.num_classes)
 
     def dropout_shape(self, num_graphs: int) -> tuple[int, ...]:
         """Return the shape of the random numbers that dropout needs."""

@@ -49,21 +49,29 @@ class Layers(NamedTuple):
 
     At level ``l`` a row stands for all nodes of a lane's graphs that ``l`` layers cannot tell apart
     (a colour of 1-WL after ``l`` rounds), so the first levels have few rows. BatchNorm treats all
-    rows of a lane alike, so this is exact. The readout that goes with it is a ``Joint``, or a tuple
-    of a ``Graph`` for each level.
+    rows of a lane alike, so this is exact. The readout that goes with it is a ``Joint``.
     """
 
     hops: tuple[Hop, ...]
 
 
 class Joint(NamedTuple):
-    """A readout of several levels in one go: a weighted sum, with all of its scale.
+    """A readout of several levels in one go.
 
     Attributes:
-        graph: Its sources are the rows of the levels, one level after the other, its targets the
-            graphs, as often.
-        weight: ``[num_edges]``, a constant.
+        graph: Its sources are the rows of the levels that are read out, one level after the other,
+            its targets the graphs, as often.
+        weight: ``[num_edges]``, constants that hold all of the sum's scale; None: the maximum.
+        first: The readout of the input, ``[graphs, in_channels]``, which needs no weights and so
+            is known; None where only the last level is read out.
     """
 
     graph: Graph
-    weight: Tensor
+    weight: Tensor | None
+    first: Tensor | None
+
+    def pool(self, rows: Tensor) -> Tensor:
+        """Read the rows out."""
+        if self.weight is None:
+            return aggregate(rows, self.graph, "max")
+        return weighted_sum(rows, self.graph, self.weight)

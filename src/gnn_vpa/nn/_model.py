@@ -6,13 +6,13 @@ from functools import partial
 from torch import Tensor, nn
 
 from ..ops import Graph
-from ..ops._aggregate import Aggregation, weighted_sum
+from ..ops._aggregate import Aggregation
 from ._checks import check_counts, check_input, check_nodes, one_hot
-from ._heads import LevelsHead, MLPHead, Pool
+from ._heads import LevelsHead, MLPHead
 from ._layers import Joint
 from ._message import GraphLike, aggregate
 
-Readout = GraphLike | Joint | tuple[Graph, ...]
+Readout = GraphLike | Joint
 
 
 class Model(nn.Module):
@@ -98,15 +98,12 @@ class Model(nn.Module):
         aggr: Aggregation,
         uniform: Tensor | None,
     ) -> Tensor:
-        scores: Tensor = self.head(levels, _pool(readout, aggr, len(levels)), uniform)
+        first = None
+        if isinstance(readout, Joint):
+            pool, first = readout.pool, readout.first
+        else:
+            if isinstance(readout, Tensor) and readout.dim() == 1:
+                readout = Graph.readout(readout)
+            pool = partial(aggregate, graph=readout, aggr=aggr)
+        scores: Tensor = self.head(levels, pool, uniform, first)
         return scores
-
-
-def _pool(readout: Readout, aggr: Aggregation, depth: int) -> Pool:
-    if isinstance(readout, Joint):
-        graph, weight = readout
-        return Pool([partial(weighted_sum, graph=graph, weight=weight)], joint=True)
-    if isinstance(readout, Tensor) and readout.dim() == 1:
-        readout = Graph.readout(readout)
-    each = [readout] * depth if isinstance(readout, GraphLike) else readout
-    return Pool([partial(aggregate, graph=graph, aggr=aggr) for graph in each], joint=False)

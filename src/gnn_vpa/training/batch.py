@@ -19,7 +19,7 @@ class Batch(NamedTuple):
 
     x: Tensor  # codes [L * S], or features [L * S, in]
     graph: Graph | Scaled | WithSelf | Looped | Layers | None
-    readout: Graph | Scaled | Joint | tuple[Graph, ...]  # from slots to graphs
+    readout: Graph | Scaled | Joint  # from slots to graphs
     nodes: Tensor | None  # [L * S], how many nodes a slot stands for; 0 where it is empty
     y: Tensor  # [L * B]
     real: Tensor  # [L, B], false where a lane has no graph

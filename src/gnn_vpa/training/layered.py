@@ -67,7 +67,7 @@ class Layered:
         first = levels[0]
         x = self.x.new_zeros(len(first.nodes), *self.x.shape[1:])
         x[torch.from_numpy(first.row)] = self.x[torch.from_numpy(first.colour)]
-        readout = self._readout([levels[number] for number in self._known.read], backward)
+        readout = self._readout(levels, ids, backward)
         graph = Layers(tuple(hops)) if hops else None
         y = self.y[ids.clamp(min=0)].flatten()
         return Batch(x, graph, readout, None, y, ids >= 0)
@@ -130,17 +130,22 @@ class Layered:
             Looped(graph) if self._known.looped else graph, torch.from_numpy(own), nodes
         )
 
-    def _readout(self, levels: list[_Level], backward: bool) -> Joint | tuple[Graph, ...]:
-        if self._known.is_max:
-            return tuple(
-                _graph(own.length, own.held, len(own.nodes), int(own.length.max()), backward)
-                for own in levels
-            )
-        first = np.cumsum([0, *(len(own.nodes) for own in levels)])
-        held = np.concatenate([own.held + at for own, at in zip(levels, first[:-1], strict=True)])
+    def _readout(self, levels: list[_Level], ids: Tensor, backward: bool) -> Joint:
+        known, first = self._known, None
+        if known.first is None:
+            levels = levels[-1:]
+        else:
+            levels = levels[1:]
+            first = torch.where((ids >= 0).unsqueeze(2), known.first[ids.clamp(min=0)], 0)
+            first = first.flatten(0, 1)
+        begin = np.cumsum([0, *(len(own.nodes) for own in levels)])
+        held = np.concatenate([own.held + at for own, at in zip(levels, begin[:-1], strict=True)])
         length = np.concatenate([own.length for own in levels])
-        graph = _graph(length, held, int(first[-1]), int(length.max()), backward)
-        return Joint(graph, torch.from_numpy(np.concatenate([own.pool for own in levels])))
+        graph = _graph(length, held, int(begin[-1]), int(length.max()), backward)
+        weight = None
+        if not known.is_max:
+            weight = torch.from_numpy(np.concatenate([own.pool for own in levels]))
+        return Joint(graph, weight, first)
 
 
 def _ranges(begin: Ints, length: Ints) -> Ints:

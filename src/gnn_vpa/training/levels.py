@@ -10,8 +10,12 @@ from torch import Tensor
 
 from ..graphs import GraphSet, Level, features, levels
 from ..nn import GAT, GCN, GIN, SGC, Looped
+from ..nn._checks import one_hot
 from ..nn._heads import LevelsHead
 from ..nn._model import Model
+from ..ops import Graph, aggregate
+from ..ops._aggregate import weighted_sum
+from ..ops._csr import CSR
 from .resident import _NARROW, _kinds, _reach, _whole
 from .task import Task
 
@@ -57,7 +61,8 @@ class Levels(NamedTuple):
         x: Features of the first level's colours: codes ``[C]``, or ``[C, in_channels]``.
         y: Class of each graph.
         levels: The levels, from the features on.
-        read: The levels that are read out.
+        first: Readout of the features of each graph, ``[G, in_channels]``; None where only the
+            last level is read out.
         is_max: Whether layers and readout take the maximum, and are no sums.
         looped: Whether hops hold self-loops, and multiplicities in the place of weights.
         stride: How many results a row sends on. Where there are two (GCN), a hop's even columns
@@ -67,7 +72,7 @@ class Levels(NamedTuple):
     x: Tensor
     y: Tensor
     levels: list[LevelTable]
-    read: range
+    first: Tensor | None
     is_max: bool
     looped: bool
     stride: int
@@ -111,9 +116,18 @@ def by_levels(graphs: GraphSet, task: Task, model: Model, dtype: torch.dtype) ->
         pool = held.data * np.repeat(size**-power, np.diff(held.ptr)).astype(held.data.dtype)
         below_own = level.own.numpy() if is_max or looped else None
         made.append(LevelTable(len(level.node), below_own, linked, held, pool))
-    last = len(made) - 1
-    read = range(len(made)) if isinstance(model.head, LevelsHead) else range(last, last + 1)
-    return Levels(x[found[0].node], graphs.y, made, read, is_max, looped, stride)
+    x = x[found[0].node]
+    first = None
+    if isinstance(model.head, LevelsHead):
+        first = _pooled(x if x.is_floating_point() else one_hot(x, own.width, dtype), made[0], is_max)
+    return Levels(x, graphs.y, made, first, is_max, looped, stride)
+
+
+def _pooled(x: Tensor, table: LevelTable, is_max: bool) -> Tensor:
+    """Read the features of each graph out."""
+    ptr, col, pool = (torch.from_numpy(a) for a in (table.held.ptr, table.held.col, table.pool))
+    by_graph = Graph.of(CSR(ptr, col, None, table.held.longest), None, (len(x), len(ptr) - 1))
+    return aggregate(x, by_graph, "max") if is_max else weighted_sum(x, by_graph, pool)
 
 
 def _rows(ptr: Tensor, col: Tensor, data: Tensor, dtype: torch.dtype) -> Rows:
