@@ -6,7 +6,7 @@ that occur in its graphs, and numbers them anew. NumPy does that: its calls cost
 PyTorch's, and of several values that are assigned to one place the last one stays.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -31,6 +31,16 @@ class _Level(NamedTuple):
     length: Ints  # [L * B], number of colours of each graph …
     held: Ints  # … the rows of these, graph after graph …
     pool: Floats  # … and what they weigh in the readout
+
+
+class _Links(NamedTuple):
+    """Edges, target after target."""
+
+    length: Ints  # number of edges of each target
+    col: Ints  # their sources
+    sources: int  # how many there are
+    longest: int  # an upper bound of the length
+    weight: Floats
 
 
 class Layered:
@@ -60,17 +70,27 @@ class Layered:
             backward: Whether a backward pass will follow.
         """
         levels = [self._level(number, ids.numpy()) for number in range(len(self._marks))]
-        hops = [
-            self._hop(number, levels[number - 1], levels[number], len(ids), backward)
+        links = [
+            self._links(number, levels[number - 1], levels[number])
             for number in range(1, len(levels))
+        ]
+        read = levels[-1:] if self._known.first is None else levels[1:]
+        *graphs, readout = _graphs([*links, _read(read)], backward)
+        hops = [
+            self._hop(number, levels[number], graph, link, len(ids))
+            for number, (graph, link) in enumerate(zip(graphs, links, strict=True), start=1)
         ]
         first = levels[0]
         x = self.x.new_zeros(len(first.nodes), *self.x.shape[1:])
         x[torch.from_numpy(first.row)] = self.x[torch.from_numpy(first.colour)]
-        readout = self._readout(levels, ids, backward)
-        graph = Layers(tuple(hops)) if hops else None
-        y = self.y[ids.clamp(min=0)].flatten()
-        return Batch(x, graph, readout, None, y, ids >= 0)
+        return Batch(
+            x,
+            Layers(tuple(hops)) if hops else None,
+            self._joint(read, readout, ids),
+            None,
+            self.y[ids.clamp(min=0)].flatten(),
+            ids >= 0,
+        )
 
     def _level(self, number: int, ids: Ints) -> _Level:
         table, lanes = self._known.levels[number], len(ids)
@@ -100,52 +120,54 @@ class Layered:
             self._marks[number] = np.zeros(size, np.int32)
         return self._marks[number]
 
-    def _hop(
-        self, number: int, before: _Level, after: _Level, lanes: int, backward: bool
-    ) -> Hop:
+    def _links(self, number: int, before: _Level, after: _Level) -> _Links:
         below, table = self._known.levels[number - 1 : number + 1]
         mark, stride = self._marks[number - 1], self._known.stride
         assert table.hop is not None
         begin = table.hop.ptr[after.colour]
         length = table.hop.ptr[after.colour + 1] - begin
         position = _ranges(begin, length)
-        shift = after.lane * below.size
+        shift = np.repeat(after.lane * below.size, length)
         col = table.hop.col[position]
         if stride == 1:
-            col = mark[col + np.repeat(shift, length)]
+            col = mark[col + shift]
         else:
-            col = mark[col // stride + np.repeat(shift, length)] * stride + col % stride
+            col = mark[col // stride + shift] * stride + col % stride
         lengths = np.zeros(len(after.nodes), np.int64)
         lengths[after.row] = length
-        graph = _graph(lengths, col, len(before.nodes) * stride, table.hop.longest, backward)
-        weight = torch.from_numpy(table.hop.data[position])
+        weight = table.hop.data[position]
+        return _Links(lengths, col, len(before.nodes) * stride, table.hop.longest, weight)
+
+    def _hop(self, number: int, after: _Level, graph: Graph, link: _Links, lanes: int) -> Hop:
+        below, table = self._known.levels[number - 1 : number + 1]
+        weight = torch.from_numpy(link.weight)
         nodes = Counts.of(torch.from_numpy(after.nodes), lanes)
         if table.own is None:
             return Hop(WithSelf(graph, weight), None, nodes)
         own = np.zeros(len(after.nodes), np.int64)
-        own[after.row] = mark[table.own[after.colour] + shift]
-        if self._known.looped:
-            graph.multiplicity = weight
-        return Hop(
-            Looped(graph) if self._known.looped else graph, torch.from_numpy(own), nodes
-        )
+        own[after.row] = self._marks[number - 1][table.own[after.colour] + after.lane * below.size]
+        if not self._known.looped:
+            return Hop(graph, torch.from_numpy(own), nodes)
+        graph.multiplicity = weight
+        return Hop(Looped(graph), torch.from_numpy(own), nodes)
 
-    def _readout(self, levels: list[_Level], ids: Tensor, backward: bool) -> Joint:
-        known, first = self._known, None
-        if known.first is None:
-            levels = levels[-1:]
-        else:
-            levels = levels[1:]
+    def _joint(self, read: list[_Level], graph: Graph, ids: Tensor) -> Joint:
+        known, first, weight = self._known, None, None
+        if known.first is not None:
             first = torch.where((ids >= 0).unsqueeze(2), known.first[ids.clamp(min=0)], 0)
             first = first.flatten(0, 1)
-        begin = np.cumsum([0, *(len(own.nodes) for own in levels)])
-        held = np.concatenate([own.held + at for own, at in zip(levels, begin[:-1], strict=True)])
-        length = np.concatenate([own.length for own in levels])
-        graph = _graph(length, held, int(begin[-1]), int(length.max()), backward)
-        weight = None
         if not known.is_max:
-            weight = torch.from_numpy(np.concatenate([own.pool for own in levels]))
+            weight = torch.from_numpy(np.concatenate([own.pool for own in read]))
         return Joint(graph, weight, first)
+
+
+def _read(levels: list[_Level]) -> _Links:
+    """Return the way from the rows of these levels, one level after the other, to the graphs."""
+    begin = np.cumsum([0, *(len(own.nodes) for own in levels)])
+    held = np.concatenate([own.held + at for own, at in zip(levels, begin[:-1], strict=True)])
+    length = np.concatenate([own.length for own in levels])
+    weight = np.concatenate([own.pool for own in levels])
+    return _Links(length, held, int(begin[-1]), int(length.max()), weight)
 
 
 def _ranges(begin: Ints, length: Ints) -> Ints:
@@ -154,18 +176,42 @@ def _ranges(begin: Ints, length: Ints) -> Ints:
     return np.arange(end[-1] if len(end) else 0) + np.repeat(begin - end + length, length)
 
 
-def _graph(length: Ints, col: Ints, sources: int, longest: int, backward: bool) -> Graph:
-    """Return the graph whose targets have so many sources each, one target after the other."""
+def _graphs(links: list[_Links], backward: bool) -> list[Graph]:
+    """Return the graphs; all are grouped by source in one go, as blocks of one matrix."""
+    sources = np.cumsum([0, *(link.sources for link in links)])
+    targets = np.cumsum([0, *(len(link.length) for link in links)])
+    edges = np.cumsum([0, *(len(link.col) for link in links)])
+    length = np.concatenate([link.length for link in links])
     ptr = np.zeros(len(length) + 1, np.int32)
     np.cumsum(length, out=ptr[1:])
-    col = col.astype(np.int32, copy=False)
-    by_source = None
-    if backward:
-        from scipy.sparse import csr_array
+    back = _turned(ptr, links, sources) if backward else None
+    out = []
+    for number, link in enumerate(links):
+        here = slice(targets[number], targets[number + 1] + 1)
+        col = link.col.astype(np.int32, copy=False)
+        by_target = CSR(_moved(ptr[here], edges[number]), torch.from_numpy(col), None, link.longest)
+        by_source = None
+        if back is not None:
+            there = slice(sources[number], sources[number + 1] + 1)
+            own = slice(edges[number], edges[number + 1])
+            by_source = CSR(
+                _moved(back.indptr[there], edges[number]),
+                _moved(back.indices[own], targets[number]),
+                _moved(back.data[own], edges[number]),
+                len(link.length),
+            )
+        out.append(Graph.of(by_target, by_source, (link.sources, len(link.length))))
+    return out
 
-        shape = (len(length), sources)
-        turned = csr_array((np.arange(len(col), dtype=np.int32), col, ptr), shape=shape).tocsc()
-        parts = (torch.from_numpy(a) for a in (turned.indptr, turned.indices, turned.data))
-        by_source = CSR(*parts, longest=len(length))
-    by_target = CSR(torch.from_numpy(ptr), torch.from_numpy(col), None, longest)
-    return Graph.of(by_target, by_source, (sources, len(length)))
+
+def _turned(ptr: Ints, links: list[_Links], sources: Ints) -> Any:
+    from scipy.sparse import csr_array
+
+    col = np.concatenate([link.col + at for link, at in zip(links, sources[:-1], strict=True)])
+    numbers = np.arange(len(col), dtype=np.int32)
+    shape = (len(ptr) - 1, sources[-1])
+    return csr_array((numbers, col.astype(np.int32, copy=False), ptr), shape=shape).tocsc()
+
+
+def _moved(numbers: Ints, by: int) -> Tensor:
+    return torch.from_numpy(numbers - np.int32(by))
