@@ -177,7 +177,9 @@ def test_lanes_compile_without_a_break(make_batch):
     for function in (step, compiled):
         own = deepcopy(buffers)
         scores = function(weights, own)
-        gradients = torch.autograd.grad(scores.square().sum(), list(weights.values()), allow_unused=True)
+        gradients = torch.autograd.grad(
+            scores.square().sum(), list(weights.values()), allow_unused=True
+        )
         runs.append((scores, gradients, own))
     torch.testing.assert_close(*runs)
 

@@ -1,5 +1,6 @@
 """Colour refinement (1-WL): which nodes no message-passing network can tell apart."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -57,23 +58,39 @@ def refinements(
         [0, 0, 0, 0, 0, 0, 0]
     """
     colours = [_numbered(start.long())[0]]
-    row, col = rows(rowptr.long(), len(col)), col.long()
+    rowptr, col = rowptr.long(), col.long()
+    row = rows(rowptr, len(col))
     draw = torch.Generator().manual_seed(0)
     while len(colours) <= rounds:
         colour = colours[-1]
         known = _count(colour)
         # Neighbours' colours, sorted within each row: what nodes are compared by.
-        key = row * known + colour[col]
-        key = torch.unique(key) if sets else key.sort().values
-        owner = key // max(known, 1)
-        begin = torch.zeros_like(rowptr, dtype=torch.int64)
-        begin[1:] = torch.bincount(owner, minlength=len(colour)).cumsum(0)
-        refined = _grouped(colour, begin, key - owner * known, known, draw)
+        begin, around = rowptr, _sorted_rows(rowptr, row, colour[col], known)
+        if sets:
+            key = torch.unique_consecutive(row * known + around)
+            owner = key // max(known, 1)
+            begin, around = torch.zeros_like(rowptr), key - owner * known
+            begin[1:] = torch.bincount(owner, minlength=len(colour)).cumsum(0)
+        refined = _grouped(colour, begin, around, known, draw)
         if _count(refined) == known:  # stable: no further round would tell more apart
             colours += [colour] * (rounds + 1 - len(colours))
         else:
             colours.append(refined)
     return colours
+
+
+def _sorted_rows(rowptr: Tensor, row: Tensor, values: Tensor, known: int) -> Tensor:
+    """Sort the values, from 0 to below ``known``, within each row."""
+    if not values.is_cpu:
+        return (row * known + values).sort().values - row * known
+    from scipy.sparse import csr_array
+
+    # To group by value and then by row again is to sort, in a time that grows with the edges.
+    marks = np.ones(len(values), dtype=np.int8)
+    matrix = csr_array(
+        (marks, values.numpy(), rowptr.numpy()), shape=(len(rowptr) - 1, max(known, 1))
+    )
+    return torch.from_numpy(matrix.tocsc().tocsr().indices).long()
 
 
 def _grouped(

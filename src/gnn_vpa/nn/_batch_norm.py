@@ -77,7 +77,7 @@ class BatchNorm(nn.BatchNorm1d):
         if offset is not None and self.weight.dim() == 1:
             shift = torch.add(shift, offset, alpha=0)
         rows = by_lane(x, len(scale))
-        if not _is_traced() and backend(x) == "triton":
+        if not isinstance(nodes, Counts) and not _is_traced() and backend(x) == "triton":
             return self._fused(rows, nodes, scale, shift, offset, relu).flatten(0, 1)
         scale, shift = self._broadcast(scale), self._broadcast(shift)
         added = 0 if offset is None else self._broadcast(offset.detach())

@@ -1,6 +1,7 @@
 """From node features to the scores of a graph's classes."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -64,14 +65,15 @@ class LevelsHead(nn.Module):
             scores = torch.stack(own)
         else:
             known = self.lins[0](first).unsqueeze(0)
-            scores = torch.cat([known, self._others(pool(torch.cat(levels[1:])))])
+            scores = torch.cat([known, self._others(pool(torch.cat(list(levels[1:]))))])
         dropped: Tensor = self.dropout(scores, uniform)
         return dropped.sum(0)
 
     def _others(self, pooled: Tensor) -> Tensor:
         """Return the scores of all levels but the first, whose weights are like lanes."""
-        weight = torch.stack([lin.weight for lin in self.lins[1:]])
-        bias = torch.stack([lin.bias for lin in self.lins[1:]])
+        lins = cast(list[Linear], list(self.lins[1:]))
+        weight = torch.stack([lin.weight for lin in lins])
+        bias = torch.stack([lin.bias for lin in lins])
         own = product(pooled, weight.view(-1, *weight.shape[-2:]), bias.view(-1, bias.shape[-1]))
         return own.view(len(weight), -1, self.num_classes)
 

@@ -40,8 +40,12 @@ class Hop(NamedTuple):
         """Return the map of rows to ``x_i + aggr_j x_j``, one for each row after."""
         if isinstance(self.graph, WithSelf):
             return partial(weighted_sum, graph=self.graph.graph, weight=self.graph.weight)
-        around = partial(aggregate, graph=self.graph, aggr=aggr)
-        return lambda rows: self.take(rows) + around(rows)
+        return lambda rows: self.take(rows) + self.around(rows, aggr)
+
+    def around(self, rows: Tensor, aggr: Aggregation) -> Tensor:
+        """Return ``aggr_j x_j`` for each row after."""
+        assert isinstance(self.graph, Graph)
+        return aggregate(rows, self.graph, aggr)
 
 
 class Layers(NamedTuple):

@@ -68,10 +68,10 @@ class _Normalise(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor | None, *_: None) -> tuple[Tensor | None, ...]:
         if grad is None:
             return (None,) * 6
-        *saved, out = ctx.saved_tensors
+        rows, share, scale, mean, var, out = ctx.saved_tensors
         if out is not None:
             grad = torch.ops.aten.threshold_backward(grad, out, 0)
-        return *_derivative(grad, *saved, ctx.eps), None
+        return *_derivative(grad, rows, share, scale, mean, var, ctx.eps), None
 
 
 class _Transformed(torch.autograd.Function):
@@ -99,7 +99,8 @@ class _Transformed(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        return _derivative(grad, *ctx.saved_tensors, ctx.eps)
+        rows, share, scale, mean, var = ctx.saved_tensors
+        return _derivative(grad, rows, share, scale, mean, var, ctx.eps)
 
 
 def _derivative(

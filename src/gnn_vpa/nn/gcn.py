@@ -33,8 +33,8 @@ class _GraphConv(nn.Module):
     def hop(self, x: Tensor, hop: Hop, aggr: Aggregation) -> Tensor:
         """Return the same for the rows of the next level."""
         if not hop.is_sum:
-            around = partial(aggregate, graph=hop.graph, aggr=aggr)
-            out: Tensor = self.lin_rel(x, around) + hop.take(self.lin_root(x))
+            around = self.lin_rel(x, partial(hop.around, aggr=aggr))
+            out: Tensor = around + hop.take(self.lin_root(x))
             return out
         # Both products at once, each row's two results one after the other: the hop has the
         # neighbours' at the even places, and the row's own at the odd ones.
@@ -95,6 +95,7 @@ class GCN(Model):
         x = self._checked(x, nodes, written_out=self.aggr == "max")
         if isinstance(graph, Layers):
             for conv, hop in zip(self.convs, graph.hops, strict=True):
+                assert isinstance(conv, _GraphConv)
                 x = conv.hop(x, hop, self.aggr).relu_()
         else:
             mix = partial(aggregate, graph=graph, aggr=self.aggr)

@@ -99,14 +99,14 @@ class GIN(Model):
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
         x = self._checked(x, nodes, written_out=self.aggr == "max")
+        way: list[tuple[Mix, Tensor | Counts | None, bool]]
         if isinstance(graph, Layers):
-            mixes = [hop.with_self(self.aggr) for hop in graph.hops]
-            counts = [hop.nodes for hop in graph.hops]
             late = graph.hops[0].is_sum
+            way = [(hop.with_self(self.aggr), hop.nodes, late) for hop in graph.hops]
         else:
-            mixes = [partial(with_self, graph=graph, aggr=self.aggr)] * len(self.convs)
-            counts, late = [nodes] * len(self.convs), False
+            own_mix = partial(with_self, graph=graph, aggr=self.aggr)
+            way = [(own_mix, nodes, False)] * len(self.convs)
         levels = [x]
-        for conv, mix, own, norm in zip(self.convs, mixes, counts, self.norms, strict=True):
+        for conv, norm, (mix, own, late) in zip(self.convs, self.norms, way, strict=True):
             levels.append(conv(levels[-1], mix, own, norm, late))
         return self._scores(levels, readout, self.aggr, uniform)

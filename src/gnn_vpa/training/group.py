@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from ..graphs import GraphSet
 from ..nn._model import Model
 from .batch import EMPTY, Batch, cut
-from .resident import Resident, model_for
+from .resident import model_for
 from .seeds import generator, seed
 from .task import Outcome, Protocol, Training
 
@@ -33,13 +33,14 @@ class Group:
     def __init__(
         self,
         graphs: GraphSet,
-        data: Resident,
+        data: Any,
         protocol: Protocol,
         trainings: Sequence[Training],
         model: Model,
         dtype: torch.dtype,
     ) -> None:
-        self.data, self.protocol, self.model = data, protocol, model
+        self.data = data  # a Resident, or what another kind of group cuts its batches from
+        self.protocol, self.model = protocol, model
         self.lanes = [lane for _, lane in trainings]
         self.keys = [(graphs.name, task, lane.fold, lane.seed) for task, lane in trainings]
         device = data.x.device

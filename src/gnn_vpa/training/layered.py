@@ -1,8 +1,8 @@
 """Batches in which no layer computes anything twice.
 
-At level ``l`` a row of a batch stands for one colour: all nodes of a lane's graphs that ``l`` layers
-cannot tell apart. The data set's tables know all colours and their neighbours; a batch takes those
-that occur in its graphs, and numbers them anew. NumPy does that: its calls cost less than
+At level ``l`` a row of a batch stands for one colour: all nodes of a lane's graphs that ``l``
+layers cannot tell apart. The data set's tables know all colours and their neighbours; a batch takes
+those that occur in its graphs, and numbers them anew. NumPy does that: its calls cost less than
 PyTorch's, and of several values that are assigned to one place the last one stays.
 """
 
@@ -171,9 +171,10 @@ def _read(levels: list[_Level]) -> _Links:
 
 
 def _ranges(begin: Ints, length: Ints) -> Ints:
-    """Return the numbers ``begin[i]`` to ``begin[i] + length[i]`` of every i, one after the other."""
+    """Return the numbers ``begin[i]`` to ``begin[i] + length[i]``, one i after the other."""
     end = length.cumsum()
-    return np.arange(end[-1] if len(end) else 0) + np.repeat(begin - end + length, length)
+    first: Ints = np.repeat(begin - end + length, length)
+    return first + np.arange(len(first))
 
 
 def _graphs(links: list[_Links], backward: bool) -> list[Graph]:

@@ -26,12 +26,12 @@ class LayeredGroup(Group):
         model: Model,
         dtype: torch.dtype,
     ) -> None:
-        self._layered = layered
         super().__init__(graphs, layered, protocol, trainings, deepcopy(model), dtype)
         _install(self.model, self.params | self.buffers)
 
     def _cut(self, ids: Tensor) -> Batch:
-        return self._layered.cut(ids)
+        batch: Batch = self.data.cut(ids)
+        return batch
 
     def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
         scores: Tensor = self.model(batch.x, batch.graph, batch.readout, batch.nodes, uniform)
@@ -44,14 +44,15 @@ class LayeredGroup(Group):
         (all_ids,) = stacked(ids, max(map(len, ids))).unbind(1)
         is_valid = torch.arange(all_ids.shape[1]) < valid
         self._parts = torch.stack([is_valid, ~is_valid]) & (all_ids >= 0)  # [2, L, B]
-        return [self._layered.cut(all_ids, backward=False)]
+        return [self.data.cut(all_ids, backward=False)]
 
     @torch.no_grad()
     def _accuracies(self) -> Tensor:
         self.model.eval()
         (batch,) = self._judged
         hit = (self._scores(batch, None).argmax(1) == batch.y).view_as(batch.real)
-        return (hit & self._parts).sum(2).to(self.dtype) / self._parts.sum(2)
+        right: Tensor = (hit & self._parts).sum(2).to(self.dtype)
+        return right / self._parts.sum(2)
 
 
 def _install(model: nn.Module, state: dict[str, Tensor]) -> None:

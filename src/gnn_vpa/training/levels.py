@@ -111,7 +111,7 @@ def by_levels(graphs: GraphSet, task: Task, model: Model, dtype: torch.dtype) ->
                 if is_max or looped
                 else _sums(level, below, power, stride, dtype)
             )
-        held = _rows(level.graph_ptr, level.colour, level.count, dtype)
+        held = _rows(level.graph_ptr, level.colour, level.nodes, dtype)
         size = np.add.reduceat(np.append(held.data, 0), held.ptr[:-1]).clip(min=1)
         pool = held.data * np.repeat(size**-power, np.diff(held.ptr)).astype(held.data.dtype)
         below_own = level.own.numpy() if is_max or looped else None
@@ -119,7 +119,9 @@ def by_levels(graphs: GraphSet, task: Task, model: Model, dtype: torch.dtype) ->
     x = x[found[0].node]
     first = None
     if isinstance(model.head, LevelsHead):
-        first = _pooled(x if x.is_floating_point() else one_hot(x, own.width, dtype), made[0], is_max)
+        first = _pooled(
+            x if x.is_floating_point() else one_hot(x, own.width, dtype), made[0], is_max
+        )
     return Levels(x, graphs.y, made, first, is_max, looped, stride)
 
 

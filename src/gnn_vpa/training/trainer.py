@@ -137,11 +137,11 @@ class _Family:
         return groups
 
     def _room(self) -> int:
-        if self.layered is not None:
-            rows = self.layered.rows(self.protocol.batch_size)
-            return max(1, round(_CACHED_ROWS / max(rows, 1)))
         if not _shares_steps(self.device):
-            rows = self.graphs.num_nodes / max(self.graphs.num_graphs, 1) * self.protocol.batch_size
+            size = self.protocol.batch_size
+            rows = self.graphs.num_nodes / max(self.graphs.num_graphs, 1) * size
+            if self.layered is not None:
+                rows = self.layered.rows(size)
             return max(1, round(_CACHED_ROWS / max(rows, 1)))
         data = next(iter(self.residents.values()))
         need = memory(data, self.model, self.protocol, self.dtype)
