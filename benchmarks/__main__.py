@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, imports, peer, training
+from . import aggregation, imports, peer, probe, training
 from ._record import Record
 
 
@@ -22,7 +22,7 @@ def main() -> None:
         f"Python {platform.python_version()}, torch {torch.__version__}, "
         f"PyG {torch_geometric.__version__}, {machine}"
     )
-    measure = {"aggregation": _aggregation, "training": _training}[options.what]
+    measure = {"aggregation": _aggregation, "training": _training, "probe": _probe}[options.what]
     measure(options, versions)
 
 
@@ -32,10 +32,18 @@ def _aggregation(options: argparse.Namespace, versions: str) -> None:
         parts += ["## Bandwidth", aggregation.bandwidth()]
     else:
         parts += ["## Import", imports.report()]
-    text = "\n\n".join(parts)
+    _write("\n\n".join(parts), options.out)
+
+
+def _probe(options: argparse.Namespace, versions: str) -> None:
+    table = probe.report(options.device, options.seconds)
+    _write("\n\n".join([versions, "## Probe", table]), options.out)
+
+
+def _write(text: str, out: Path | None) -> None:
     print(text)
-    if options.out:
-        options.out.write_text(text + "\n")
+    if out:
+        out.write_text(text + "\n")
 
 
 def _training(options: argparse.Namespace, versions: str) -> None:
@@ -57,7 +65,7 @@ def _training(options: argparse.Namespace, versions: str) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "what", nargs="?", choices=["aggregation", "training"], default="aggregation"
+        "what", nargs="?", choices=["aggregation", "training", "probe"], default="aggregation"
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--seconds", type=float, default=6.0, help="time for each measurement")

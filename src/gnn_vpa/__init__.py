@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .ops import aggregate as aggregate
     from .ops import attend as attend
     from .ops import backend as backend
+    from .pyg import MergeAlike as MergeAlike
     from .pyg import VPAggregation as VPAggregation
     from .pyg import VPGATConv as VPGATConv
     from .pyg import VPGATv2Conv as VPGATv2Conv
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from .pyg import register as register
     from .results import Results as Results
     from .results import run as run
+    from .signal import calibrate as calibrate
+    from .signal import init_ as init_
+    from .signal.probing import probe as probe
 
 __version__ = "0.1.0"
 
@@ -34,6 +38,7 @@ _ROOMS = {
     "nn": ("build_model",),
     "ops": ("Graph", "aggregate", "attend", "backend"),
     "pyg": (
+        "MergeAlike",
         "VPAggregation",
         "VPGATConv",
         "VPGATv2Conv",
@@ -45,12 +50,14 @@ _ROOMS = {
         "register",
     ),
     "results": ("Results", "run"),
+    "signal": ("calibrate", "init_", "probe"),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
     "GnnVpaError",
     "Graph",
+    "MergeAlike",
     "Results",
     "UsageError",
     "VPAggregation",
@@ -63,8 +70,11 @@ __all__ = [
     "attend",
     "backend",
     "build_model",
+    "calibrate",
     "convert",
     "global_vpa_pool",
+    "init_",
+    "probe",
     "register",
     "run",
 ]

@@ -97,7 +97,7 @@ class Results:
             case ".html":
                 return analysis.write_report(self.folds, self.curves, self.provenance, path)
             case ".md":
-                return analysis.write_record(self.folds, self.curves, self.provenance, path)
+                return analysis.write_markdown(self.folds, self.curves, self.provenance, path)
             case ".tex":
                 tables = [
                     f"% {setting}\n" + analysis.to_latex(analysis.accuracy_table(folds))
@@ -114,6 +114,16 @@ class Results:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
+
+    def record(self, root: str | Path = ".") -> Path:
+        """Write the record of a reproduction into a repository, see `analysis.write_record`.
+
+        Returns:
+            The page that was written, `docs/reproduction.md`.
+        """
+        from .analysis import write_record
+
+        return write_record(self.folds, self.curves, self.provenance, root)
 
     def _each_setting(self, function: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
         """Apply what is for one setting to each, and say in front which it is."""

@@ -1,62 +1,119 @@
-"""The record in Markdown: complete, and no more than the numbers say."""
+"""The record of the paper's experiments: three files, complete and reproducible."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from gnn_vpa.analysis import write_record
-from gnn_vpa.analysis._format import MINUS
 from gnn_vpa.paper import published
 
-KEYS = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed"]
-_FAR = ("MUTAG", "GIN", "vpa")
-_SETS = set(published("table1")["dataset"])
+Make = Callable[..., pd.DataFrame]
+
+_PROVENANCE = {
+    "configuration": {"folds": [10], "epochs": [200], "seed": [0]},
+    "data (SHA-256)": {"MUTAG": "ab"},
+    "sessions": {
+        "1": {
+            "started": "2024-03-01T10:00:00+00:00",
+            "finished": "2024-03-01T10:12:00+00:00",
+            "host": "a-machine",
+            "device": "cuda (NVIDIA H200)",
+            "commit": "c0ffee",
+            "versions": {"torch": "2.11"},
+            "configuration": {"command": "reproduce", "what": "paper", "variant": "released"},
+        },
+        "2": {"started": "2024-03-01T10:00:01+00:00", "device": "cpu", "configuration": {}},
+    },
+}
 
 
-@pytest.fixture
-def exact() -> pd.DataFrame:
-    """Folds whose means are the paper's, all of Table 1, but for one cell far away."""
-    rows = []
-    for cell in published("table1").itertuples():
-        mean = 5.0 if (cell.dataset, cell.model, cell.aggregation) == _FAR else cell.mean
-        for fold, step in enumerate((-1.0, 0.0, 1.0)):
-            accuracy = (mean + step * max(cell.std, 0.5)) / 100
-            keys = [cell.dataset, cell.model, cell.aggregation, "released", "auto", fold, 0]
-            rows.append([*keys, accuracy, "done"])
-    return pd.DataFrame(rows, columns=[*KEYS, "test_acc", "status"])
+@pytest.fixture(scope="module")
+def folds(make_folds: Make) -> pd.DataFrame:
+    """Both tables with the paper's means, and SGC with K = 5 ten points below."""
+    parts = []
+    for table, features in (("table1", "auto"), ("table_a1", "degree")):
+        cells = published(table)
+        for variant, less in (("released", 0.0), ("released, K=5", 10.0)):
+            own = cells if less == 0 else cells[cells["model"] == "SGC"]
+            accuracies = {
+                (c.dataset, c.model, c.aggregation): [
+                    (c.mean - less + step * max(c.std, 0.1)) / 100 for step in (-1, 0, 1)
+                ]
+                for c in own.itertuples()
+            }
+            parts.append(make_folds(accuracies, variant=variant, features=features))
+    return pd.concat(parts, ignore_index=True)
 
 
-def test_every_cell_of_the_paper_with_its_z(exact: pd.DataFrame, tmp_path: Path) -> None:
-    text = write_record(exact, pd.DataFrame(), {}, tmp_path / "record.md").read_text()
-    lines = [line.split(" | ") for line in text.splitlines()]
-    cells = [line for line in lines if len(line) == 6 and line[0].lstrip("| ") in _SETS]
-    assert len(cells) == 108
-    far = [line for line in cells if line[5].rstrip(" |").strip(f"+{MINUS}") > "0.1"]
-    assert [line[:2] for line in far] == [["| MUTAG", "GIN+vpa"]]
-    assert "107 of 108 cells have |z| ≤ 2 (99 %)." in text
+@pytest.fixture(scope="module")
+def root(folds: pd.DataFrame, make_curves: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("repository")
+    (root / "docs" / "img").mkdir(parents=True)
+    (root / "docs" / "img" / "reproduction-of-last-year.svg").touch()
+    (root / "results" / "paper").mkdir(parents=True)
+    (root / "results" / "paper" / "reasons.md").write_text("Chance, mostly.\n")
+    write_record(folds, make_curves(folds, epochs=20), _PROVENANCE, root)
+    return root
 
 
-def test_the_columns_avg_and_p_stand_beside_the_papers(exact: pd.DataFrame, tmp_path: Path) -> None:
-    text = write_record(exact, pd.DataFrame(), {}, tmp_path / "record.md").read_text()
-    averages = [line for line in text.splitlines() if line.startswith("| Avg |")]
-    assert len(averages) == 12
-    assert any(line.startswith("| GIN+sum |") and "2.0e-5" in line for line in text.splitlines())
+def test_every_training_is_in_the_folds(root: Path) -> None:
+    found = pd.read_csv(root / "results" / "paper" / "folds.csv")
+    assert list(found.columns) == [
+        *("table", "dataset", "model", "aggregation", "variant", "fold", "seed"),
+        *("best_epoch", "val_acc", "test_acc"),
+    ]
+    cells = found.groupby(["table", "variant"], sort=False)["fold"].count() / 3
+    assert cells.to_dict() == {
+        ("main", "released"): 108,
+        ("main", "released, K=5"): 18,
+        ("appendix", "released"): 60,
+        ("appendix", "released, K=5"): 10,
+    }
 
 
-def test_curves_become_figures_beside_it(exact: pd.DataFrame, tmp_path: Path) -> None:
-    keys = exact[exact["dataset"].isin(["MUTAG", "PTC"]) & (exact["model"] == "GIN")][KEYS]
-    curves = pd.concat([keys.assign(epoch=epoch, train_loss=1.0 - epoch / 4) for epoch in range(3)])
-    text = write_record(exact, curves, {}, tmp_path / "docs" / "r.md").read_text()
-    links = [line.split("(")[1].rstrip(")") for line in text.splitlines() if line.startswith("![")]
-    assert links == ["img/r-released-auto-gin-mutag.svg", "img/r-released-auto-gin-ptc.svg"]
-    for link in links:
-        picture = (tmp_path / "docs" / link).read_text()
-        assert picture.startswith("<svg")
-        assert "currentColor" not in picture
+def test_provenance_says_how_and_names_no_machine(root: Path) -> None:
+    text = (root / "results" / "paper" / "provenance.json").read_text()
+    found = json.loads(text)
+    assert found["command"] == "gnn-vpa reproduce paper"
+    assert found["commit"] == "c0ffee"
+    assert found["device"] == "cuda (NVIDIA H200)"
+    assert found["protocol"] == {"folds": 10, "seed": 0, "epochs": 200}
+    assert found["seconds"]["from start to end"] == 12 * 60
+    assert "a-machine" not in text
 
 
-def test_provenance_is_a_nested_list(exact: pd.DataFrame, tmp_path: Path) -> None:
-    provenance = {"epochs": [200], "versions": {"torch": "2.13"}}
-    text = write_record(exact, pd.DataFrame(), provenance, tmp_path / "r.md").read_text()
-    assert "- epochs: 200\n- versions:\n  - torch: 2.13\n" in text
+def test_the_page_has_both_tables_and_both_k(root: Path) -> None:
+    text = (root / "docs" / "reproduction.md").read_text()
+    assert "- Table 1: 108 of 108 cells have |z| ≤ 2 (100 %)." in text
+    assert "- The appendix's table: 60 of 60 cells have |z| ≤ 2 (100 %)." in text
+    lines = text.splitlines()
+    cells = [line for line in lines if line.count("|") == 7 and " ± " in line]
+    differing = lines[lines.index("## Where we differ") :]
+    again = [line for line in differing if line in cells]
+    assert len(cells) - len(again) == 108 + 60 + 18 + 10
+    assert len(again) > 10  # K = 5 is far from the paper
+    assert "Chance, mostly." in text
+
+
+def test_no_line_of_the_page_is_broken(root: Path) -> None:
+    text = (root / "docs" / "reproduction.md").read_text()
+    for wrong in (" nan", "None", "\n\n\n"):
+        assert wrong not in text
+
+
+def test_the_figure_is_one_picture_of_nine_panels_and_old_ones_are_gone(root: Path) -> None:
+    (picture,) = (root / "docs" / "img").iterdir()
+    assert f"(img/{picture.name})" in (root / "docs" / "reproduction.md").read_text()
+    figure = picture.read_text()
+    assert figure.count("<svg ") == 1 + 9
+    assert "currentColor" not in figure
+
+
+def test_writing_again_changes_nothing(root: Path, folds: pd.DataFrame, make_curves: Make) -> None:
+    files = [path for path in root.rglob("*") if path.is_file()]
+    before = {path: path.read_bytes() for path in files}
+    write_record(folds.sample(frac=1, random_state=0), make_curves(folds), _PROVENANCE, root)
+    assert {path: path.read_bytes() for path in files} == before

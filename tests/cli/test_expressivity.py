@@ -21,7 +21,7 @@ def test_a_pipe_gets_one_line_for_each_depth_and_precision() -> None:
     places = [(row[1], row[2]) for row in rows if len(row) == len(header)]
     precisions = ["float64", "float32", "bfloat16"]
     assert places == [(depth, name) for depth in "12" for name in precisions]
-    assert "Comparing the graphs of MUTAG" in result.stderr
+    assert "Comparing 20 graphs of MUTAG" in result.stderr
 
 
 def test_several_data_sets_show_the_deepest() -> None:
@@ -75,7 +75,7 @@ def test_a_folder_gets_the_table_both_pictures_and_how_they_were_made(tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["MUTAGG"], "MUTAGG"),
+        (["atlas", "MUTAGG"], "MUTAGG"),
         (["atlas", "--aggr", "median"], "median"),
         (["atlas", "--precision", "float16"], "float16"),
         (["atlas", "--aggr", ""], "aggrs"),
@@ -87,6 +87,7 @@ def test_wrong_use_is_named_without_a_traceback(arguments: list[str], named: str
     result = CliRunner().invoke(app, ["expressivity", *arguments])
     assert result.exit_code == 2
     assert named in result.stderr
+    assert result.stdout == ""
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused_before_any_work(tmp_path: Path) -> None:

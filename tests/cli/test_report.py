@@ -55,3 +55,11 @@ def test_an_ending_that_cannot_be_written(finished: Path, tmp_path: Path) -> Non
     result = _report(str(finished), "--out", str(tmp_path / "report.pdf"))
     assert result.exit_code == 2
     assert "a report cannot be written as '.pdf'" in result.stderr
+
+
+def test_the_record_of_a_reproduction(finished: Path, tmp_path: Path) -> None:
+    result = _report(str(finished), "--record", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.endswith(f"Wrote {tmp_path / 'docs' / 'reproduction.md'}\n")
+    assert len((tmp_path / "results/paper/folds.csv").read_text().splitlines()) == 1 + 2 * 3
+    assert (tmp_path / "results/paper/provenance.json").exists()

@@ -36,34 +36,48 @@ def test_it_runs_what_it_is_limited_to(short: list[Cell], tmp_path: Path) -> Non
     assert (tmp_path / "report.html").exists()
 
 
-def test_a_dry_run_tells_what_is_done_what_remains_and_how_long(
-    short: list[Cell], tmp_path: Path
-) -> None:
+def test_a_plan_tells_what_would_run_and_how_long(short: list[Cell], tmp_path: Path) -> None:
     run_grid(select(short, ["sgc", "mutag"]), tmp_path, device="cpu")
     before = sorted(path.name for path in tmp_path.iterdir())
-    result = _reproduce("table1", "--dry-run", "--out", str(tmp_path))
+    result = _reproduce("table1", "--plan", "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
-    rows = [line.split("\t") for line in result.stdout.splitlines()]
-    assert [row[:3] for row in rows[1:3]] == [["MUTAG", "2", "2"], ["NCI1", "0", "4"]]
-    assert all(row[3].startswith("about") for row in rows[1:3])
-    assert result.stdout.splitlines()[-1].startswith("6 of 8 cells remain: about")
-    assert result.stdout.endswith("from the cells that are finished.\n")
+    header, *rows = [line.split("\t") for line in result.stdout.splitlines()[:-1]]
+    assert header == ["what", "cells", "trainings", "at once", "memory", "time"]
+    assert [row[:4] for row in rows] == [
+        ["GAT default, vpa on MUTAG", "2", "6", "3"],
+        ["SGC default, vpa on NCI1", "2", "6", "3"],
+        ["GAT default, vpa on NCI1", "2", "6", "3"],
+    ]
+    assert all(row[4].endswith("B") and row[5].endswith(("s", "min", "h")) for row in rows)
+    last = result.stdout.splitlines()[-1]
+    assert last.startswith("2 of 8 cells are finished. 6 cells would run: about")
+    assert last.endswith("from the cells that are finished.")
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-def test_a_dry_run_without_results_calibrates_and_writes_nothing(
+def test_a_plan_without_results_calibrates_and_writes_nothing(
     short: list[Cell], tmp_path: Path
 ) -> None:
     out = tmp_path / "none"
-    result = _reproduce("table1", "--only", "sgc,mutag", "--dry-run", "--out", str(out))
+    result = _reproduce("table1", "--only", "sgc,mutag", "--plan", "--out", str(out))
     assert result.stdout.endswith("from a few epochs on the smallest data set.\n")
     assert not out.exists()
 
 
-def test_a_dry_run_when_all_is_done(short: list[Cell], tmp_path: Path) -> None:
+def test_a_plan_without_the_data(
+    short: list[Cell], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GNN_VPA_DATA", str(tmp_path))
+    monkeypatch.setenv("GNN_VPA_CACHE", str(tmp_path))
+    result = _reproduce("table1", "--only", "NCI1,sgc", "--plan", "--out", str(tmp_path / "none"))
+    assert "SGC default, vpa on NCI1\t2\t6\t-\t-\t-" in result.stdout
+    assert result.stdout.endswith("2 cells would run: no data set is here to tell.\n")
+
+
+def test_a_plan_when_all_is_done(short: list[Cell], tmp_path: Path) -> None:
     run_grid(select(short, ["sgc", "mutag"]), tmp_path, device="cpu")
-    result = _reproduce("table1", "--only", "sgc,mutag", "--dry-run", "--out", str(tmp_path))
-    assert result.stdout.endswith(f"All 2 cells are finished, in {tmp_path}.\n")
+    result = _reproduce("table1", "--only", "sgc,mutag", "--plan", "--out", str(tmp_path))
+    assert result.stdout == f"All 2 cells are finished, in {tmp_path}.\n"
 
 
 def test_a_table_that_does_not_exist() -> None:

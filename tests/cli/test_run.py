@@ -41,10 +41,11 @@ def test_without_a_terminal_there_is_a_line_for_each_cell(tmp_path: Path) -> Non
     lines = _run(*arguments).stderr.splitlines()
     assert lines[0] == "2 cells to run."
     assert [line.split(":")[0] for line in lines[1:]] == [
+        "MUTAG",  # what merging saves
         "[1/2] SGC on MUTAG",
         "[2/2] SGC+vpa on MUTAG",
     ]
-    assert "left" in lines[1]
+    assert "left" in lines[2]
     assert _run(*arguments).stderr == "0 cells to run, 2 finished before.\n"
 
 
@@ -68,7 +69,7 @@ def test_seeds_baselines_and_other_widths(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     folds = Results(tmp_path).folds
     assert folds.groupby("model")["seed"].nunique().to_dict() == {"MAJORITY": 1, "SGC": 2, "WL": 1}
-    assert set(folds["variant"]) == {"", "released, width 8"}
+    assert set(folds["variant"]) == {"", "released, width=8"}
     assert "WL subtree kernel + SVM" in result.stdout
 
 

@@ -30,10 +30,10 @@ class FakeFit:
         self.diverging: set[int] = set()
 
     def __call__(
-        self, graphs: GraphSet, task: Any, protocol: Any, lanes: Sequence[Lane], **_: Any
+        self, graphs: GraphSet, tasks: Any, protocol: Any, lanes: Sequence[Lane], **_: Any
     ) -> list[Outcome]:
-        self.calls.append((graphs.name, task.aggr, lanes[0].seed))
-        return [self.outcome(lane, protocol.epochs) for lane in lanes]
+        self.calls += [(graphs.name, task.aggr, lanes[0].seed) for task in tasks]
+        return [self.outcome(lane, protocol.epochs) for _ in tasks for lane in lanes]
 
     def outcome(self, lane: Lane, epochs: int) -> Outcome:
         loss = np.linspace(1.0, 0.5, epochs, dtype=np.float32)

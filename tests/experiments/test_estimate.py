@@ -2,7 +2,17 @@ from pathlib import Path
 
 import pytest
 
-from gnn_vpa.experiments import Cell, Estimate, Pace, calibrate, estimate, expand, run_grid, seen
+from gnn_vpa.experiments import (
+    Cell,
+    Estimate,
+    Pace,
+    calibrate,
+    estimate,
+    expand,
+    run_grid,
+    seen,
+    size,
+)
 from gnn_vpa.training import Protocol, Task
 
 _CELL = Cell("MUTAG", Task("gin", "vpa"), Protocol(epochs=100), folds=10)
@@ -10,17 +20,30 @@ _CELL = Cell("MUTAG", Task("gin", "vpa"), Protocol(epochs=100), folds=10)
 
 def test_what_was_seen_of_the_same_is_preferred_to_the_model_and_the_model_to_others() -> None:
     other = Pace("MUTAG", "gat", 4.0, 100.0)
-    model = Pace("PTC", "gin", 2.0, 100.0)
+    model = Pace("PTC", "gin", 2.0, size(_CELL))
     same = Pace("MUTAG", "gin", 1.0, 100.0)
-    sizes = {"MUTAG": 100.0}
-    assert estimate([_CELL], [other], sizes) == Estimate(4000.0, 6.0)
-    assert estimate([_CELL], [other, model], sizes) == Estimate(2000.0, 3.0)
-    assert estimate([_CELL], [other, model, same], sizes) == Estimate(1000.0, 1.5)
+    assert estimate([_CELL], [other]) == Estimate(4000.0, 6.0)
+    assert estimate([_CELL], [other, model]) == Estimate(2000.0, 3.0)
+    assert estimate([_CELL], [other, model, same]) == Estimate(1000.0, 1.5)
+
+
+def test_on_a_gpu_small_graphs_cost_their_steps() -> None:
+    large = Cell("RDT-B", Task("gin", "vpa"))
+    small = Cell("NCI1", Task("gin", "vpa"))
+    nodes, steps = (size(large, gpu=gpu) / size(small, gpu=gpu) for gpu in (False, True))
+    assert nodes > 2 * steps  # RDT-B has seven times the nodes of NCI1, but half of its steps
+    pace = Pace("NCI1", "gin", 1.0, size(small, gpu=True), gpu=True)
+    assert estimate([large], [pace]).seconds == pytest.approx(steps * 10 * 200)
+
+
+def test_the_size_of_ones_own_data_is_not_known() -> None:
+    mine = Cell("mine", Task("gin", "vpa"), Protocol(epochs=1), folds=1)
+    assert estimate([mine], [Pace("MUTAG", "gin", 2.0, 100.0)]) == Estimate(2.0, 3.0)
 
 
 def test_a_baseline_takes_no_time() -> None:
     cells = expand(["MUTAG"], [], baselines=["majority"]).cells
-    assert estimate(cells, [Pace("MUTAG", "gin", 1.0, 1.0)], {}).seconds == 0
+    assert estimate(cells, [Pace("MUTAG", "gin", 1.0, 1.0)]).seconds == 0
 
 
 def test_finished_cells_are_seen(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gnn_vpa.experiments import Cell, Progress, expand, read_curves, run_grid
+from gnn_vpa.experiments import Group, Progress, expand, read_curves, run_grid
 from gnn_vpa.training import Protocol, checkpoint
 
 
@@ -14,7 +14,7 @@ class Seen(Progress):
         self.done: list[int] = []
         self._stop_at = stop_at
 
-    def epochs(self, cell: Cell, done: int) -> None:
+    def epochs(self, group: Group, done: int) -> None:
         self.done.append(done)
         if done == self._stop_at:
             raise KeyboardInterrupt

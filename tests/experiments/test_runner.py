@@ -74,7 +74,7 @@ def test_another_protocol_in_the_same_folder_is_not_mixed(
     assert set(read_folds(tmp_path)["variant"]) == {
         "released",
         "released, 3 epochs",
-        "released, width 8, 3 epochs",
+        "released, width=8, 3 epochs",
     }
     assert len(fake_fit.calls) == 3
 

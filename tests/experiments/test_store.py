@@ -25,7 +25,7 @@ def _outcomes() -> list[Outcome]:
 def _record(store: Store, toy: GraphSet) -> None:
     store.register("toy", toy)
     session = store.begin("cpu", {})
-    store.record(_CELL, _outcomes(), session=session, seconds=3.0, device="cpu")
+    store.record([(_CELL, _outcomes())], session=session, seconds=3.0, device="cpu")
 
 
 def test_what_is_recorded_is_read_again(tmp_path: Path, toy: GraphSet) -> None:
@@ -47,9 +47,9 @@ def test_a_cell_is_recorded_whole_or_not_at_all(tmp_path: Path, toy: GraphSet) -
         store.register("toy", toy)
         session = store.begin("cpu", {})
         with pytest.raises(sqlite3.IntegrityError):
-            store.record(_CELL, twice, session=session, seconds=1.0, device="cpu")
+            store.record([(_CELL, twice)], session=session, seconds=1.0, device="cpu")
         assert store.finished() == set()
-        store.record(_CELL, _outcomes(), session=session, seconds=1.0, device="cpu")
+        store.record([(_CELL, _outcomes())], session=session, seconds=1.0, device="cpu")
     assert len(read_folds(tmp_path)) == 2
 
 
@@ -68,8 +68,9 @@ def test_a_full_disk_is_explained_and_loses_nothing(tmp_path: Path, toy: GraphSe
         store._connection.execute(f"PRAGMA max_page_count = {pages}")
         large = np.ones(10_000, np.float32)
         outcomes = [Outcome.of(0, 0, large, large, large)]
+        more = [(replace(_CELL, seed=1), outcomes)]
         with pytest.raises(GnnVpaError, match=r"disk is full.* kept: make room, then type"):
-            store.record(replace(_CELL, seed=1), outcomes, session=1, seconds=1.0, device="cpu")
+            store.record(more, session=1, seconds=1.0, device="cpu")
         assert store.finished() == {_CELL.key}
 
 

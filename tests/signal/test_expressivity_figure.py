@@ -18,8 +18,8 @@ ROWS = [
 
 def test_a_panel_for_each_data_set_and_precision() -> None:
     figure = plot_expressivity(ROWS)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["float64", "bfloat16", "", ""]
-    assert [axes.get_ylabel() for axes in figure.axes] == ["one", "", "two", ""]
+    assert [axes.get_title(loc="right") for axes in figure.axes] == ["float64", "bfloat16", "", ""]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["one", "", "two", ""]
 
 
 def test_lines_are_the_means_over_the_seeds_in_the_colours_of_the_aggregations() -> None:

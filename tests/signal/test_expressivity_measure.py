@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from gnn_vpa import UsageError
 from gnn_vpa.graphs import GraphSet
-from gnn_vpa.ops import Graph, aggregate
+from gnn_vpa.ops import aggregate
 from gnn_vpa.signal import Separation, atlas, measure_expressivity
 from gnn_vpa.signal.expressivity.boxes import overlapping_pairs
 from gnn_vpa.signal.expressivity.quotient import quotients
@@ -171,10 +171,3 @@ def test_a_gpu_tells_apart_what_the_cpu_does(graphs: GraphSet) -> None:
         for device in ("cpu", "cuda")
     )
     assert [row.told_apart for row in here] == [row.told_apart for row in there]
-
-
-def test_a_graph_is_what_the_operators_take(generator: torch.Generator) -> None:
-    (small,) = quotients(_stars(2, 3), [1], "auto")
-    _, graph, readout = small.operands(generator, torch.device("cpu"))
-    assert isinstance(graph, Graph)
-    assert (readout.num_sources, readout.num_targets) == (len(small.x), 2)

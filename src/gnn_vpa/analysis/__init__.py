@@ -6,14 +6,20 @@ more. `curves` has the same first seven columns, epoch and train_loss. Accuracie
 there, and in percent in everything that is made of them.
 """
 
+from .claims import Claim as Claim
+from .claims import Verdict as Verdict
+from .claims import judge_claims as judge_claims
 from .comparison import compare_with_paper as compare_with_paper
 from .comparison import standard_error as standard_error
 from .exports import to_csv as to_csv
 from .exports import to_latex as to_latex
 from .exports import to_markdown as to_markdown
+from .figures import curves_by_dataset as curves_by_dataset
 from .figures import fold_dots as fold_dots
 from .figures import learning_curves as learning_curves
 from .findings import findings as findings
+from .markdown import write_markdown as write_markdown
+from .origin import origin as origin
 from .ranks import RankTest as RankTest
 from .ranks import holm as holm
 from .ranks import paired_wilcoxon as paired_wilcoxon
@@ -38,21 +44,26 @@ from .tables import accuracy_table as accuracy_table
 __all__ = [
     "AccuracyTable",
     "Cell",
+    "Claim",
     "Estimate",
     "Published",
     "RankTest",
     "Row",
     "Setting",
+    "Verdict",
     "accuracy_table",
     "average",
     "compare_with_paper",
     "corrected_mean",
+    "curves_by_dataset",
     "dataset_tests",
     "findings",
     "fold_accuracies",
     "fold_dots",
     "holm",
+    "judge_claims",
     "learning_curves",
+    "origin",
     "overall_tests",
     "paired_wilcoxon",
     "render_report",
@@ -62,6 +73,7 @@ __all__ = [
     "to_csv",
     "to_latex",
     "to_markdown",
+    "write_markdown",
     "write_record",
     "write_report",
 ]

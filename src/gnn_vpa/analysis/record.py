@@ -1,148 +1,164 @@
-"""The record of a run in Markdown: every number of the paper with ours beside it."""
+"""The record of the paper's experiments: what came out, and a page to put it beside the paper."""
 
 from __future__ import annotations
 
+import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ._format import count, mean_std, number, p_value, signed
+from ._format import count
+from .claims import judge_claims
 from .comparison import AVERAGE, compare_with_paper
-from .exports import to_markdown
-from .figures import learning_curves
-from .findings import findings
+from .figures import curves_by_dataset
+from .markdown import CLOSE, INK, cell_rows, close_cells, entries, results
+from .origin import origin
 from .settings import Setting, split_by_setting
-from .significance import overall_tests
-from .style import DATASETS, MODELS, in_order, method_label
-from .tables import accuracy_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_CLOSE = 2.0
-_INK = "#6e7781"  # readable on a light and on a dark page: a picture does not know which it is on
+_COLUMNS = (
+    *("table", "dataset", "model", "aggregation", "variant", "fold", "seed"),
+    *("best_epoch", "val_acc", "test_acc"),
+)
+_TABLES = {"table1": "main", "table_a1": "appendix"}
+_RELEASED = "released"
+_FIGURE = "reproduction-curves.svg"
 
 
 def write_record(
     folds: pd.DataFrame,
     curves: pd.DataFrame,
-    provenance: Mapping[str, object],
-    path: str | os.PathLike[str],
+    provenance: Mapping[str, Any],
+    root: str | os.PathLike[str] = ".",
 ) -> Path:
-    """Write a run's record in Markdown, its figures in the folder `img` beside it.
+    """Write the record of a reproduction into a repository.
 
-    Of each setting: what came out in sentences, the paper's table with ours in front of it, the
-    column p beside the paper's, every cell with its z, the share of cells with |z| ≤ 2, and the
-    learning curves. Settings and provenance come last.
+    * `results/paper/folds.csv`: a row for each training of the paper's two tables;
+    * `results/paper/provenance.json`: what it was made with;
+    * `docs/reproduction.md`: every cell of the paper with ours beside it, its claims one by one,
+      and the learning curves, in `docs/img`.
+
+    What is written by hand in `results/paper/reasons.md`, of where we differ and why, becomes a
+    section of the page.
 
     Args:
-        folds: a row for each finished training, of one setting or several.
+        folds: a row for each finished training.
         curves: their learning curves; may be empty.
-        provenance: what the run was: versions, configuration, checksums and the like.
-        path: the file to write.
+        provenance: as `gnn_vpa.experiments.read_provenance` returns it.
+        root: the repository.
 
     Returns:
-        The path that was written.
+        The page.
 
     Example:
         >>> import pandas as pd, tempfile
-        >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed"]
-        >>> rows = [["MUTAG", "GIN", "vpa", "released", "auto", fold, 0, 0.8 + fold / 10, "done"]
-        ...         for fold in range(2)]
-        >>> folds = pd.DataFrame(rows, columns=[*columns, "test_acc", "status"])
+        >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed",
+        ...            "test_acc", "status", "best_epoch", "val_acc", "seconds"]
+        >>> rows = [["MUTAG", "GIN", "vpa", "released", "auto", fold, 0, 0.8 + fold / 10, "done",
+        ...          5, 0.8, 1.0] for fold in range(2)]
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     made = write_record(folds, pd.DataFrame(), {}, f"{folder}/record.md")
+        ...     made = write_record(pd.DataFrame(rows, columns=columns), pd.DataFrame(), {}, folder)
         ...     "1 of 1 cell has |z| ≤ 2 (100 %)" in made.read_text()
         True
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    root = Path(root)
+    kept, page = root / "results" / "paper", root / "docs" / "reproduction.md"
+    figures = page.parent / "img"
+    for folder in (kept, figures):
+        folder.mkdir(parents=True, exist_ok=True)
+    for old in figures.glob(f"{page.stem}-*.svg"):
+        old.unlink()
+    made_with = origin(provenance, folds)
+    _write(kept / "folds.csv", _folds(folds).to_csv(index=False, lineterminator="\n"))
+    _write(kept / "provenance.json", json.dumps(made_with, indent=2, ensure_ascii=False) + "\n")
+    reasons = kept / "reasons.md"
+    written = reasons.read_text(encoding="utf-8") if reasons.exists() else ""
+    lines = _page(folds, curves, made_with, written, figures / _FIGURE)
+    _write(page, "\n".join(lines) + "\n")
+    return page
+
+
+def _folds(folds: pd.DataFrame) -> pd.DataFrame:
+    """The trainings that belong to a table of the paper, the main one first, in a fixed order."""
+    import pandas as pd
+
+    parts = [folds.iloc[:0].assign(table="")]
+    for setting, part in split_by_setting(folds):
+        if setting.published_table is not None:
+            own = part.sort_values(["dataset", "model", "aggregation", "seed", "fold"])
+            parts.append(own.assign(table=_TABLES[setting.published_table]))
+    found = pd.concat([part for part in parts if not part.empty] or parts)
+    ordered = found.sort_values("table", ascending=False, kind="stable")
+    return ordered[[*_COLUMNS]].round({"val_acc": 6, "test_acc": 6})
+
+
+def _page(
+    folds: pd.DataFrame,
+    curves: pd.DataFrame,
+    made_with: Mapping[str, object],
+    reasons: str,
+    figure: Path,
+) -> Iterator[str]:
+    parts = {s: part for s, part in split_by_setting(folds) if s.published_table is not None}
+    compared = {setting: compare_with_paper(part) for setting, part in parts.items()}
+    yield from ("# The paper's experiments, run again", "")
+    yield "Made by `gnn-vpa report --record` from the results of one run; all trainings are in"
+    yield "[folds.csv](../results/paper/folds.csv), what they were made with is in"
+    yield "[provenance.json](../results/paper/provenance.json). z is the difference of two means in"
+    yield "standard errors: by chance alone one in twenty is beyond ±2."
+    yield ""
+    for setting, of_setting in compared.items():
+        yield f"- {_title(setting)}: {close_cells(of_setting)}."
+    yield from ("", "## The paper's claims, one by one", "")
+    yield from _claims(folds, curves)
+    for setting, part in parts.items():
+        yield from (f"## {_title(setting)}", "", *results(part, "###"))
+    yield from _figure(curves, figure)
+    yield from _differences(compared, reasons)
+    yield from ("## What it was made with", "", *entries(made_with))
+
+
+def _claims(folds: pd.DataFrame, curves: pd.DataFrame) -> Iterator[str]:
+    yield "A claim holds where at least seven of eight cases are as it says, and in part where half"
+    yield "of them are. Where the paper's tables allow it, they are counted by the same rule."
+    yield from ("", "| the paper says | where | verdict | what we saw |", "|---|---|---|---|")
+    for claim in judge_claims(folds, curves):
+        yield f"| {claim.text} | {claim.where} | **{claim.verdict}** | {claim.seen} |"
+    yield ""
+
+
+def _figure(curves: pd.DataFrame, path: Path) -> Iterator[str]:
     of_setting = {} if curves.empty else dict(split_by_setting(curves))
-    parts = list(split_by_setting(folds))
-    lines = ["# Ours beside the paper's", ""]
-    for setting, part in parts:
-        if len(parts) > 1:
-            lines += [f"## {_title(setting)}", ""]
-        level = "##" if len(parts) == 1 else "###"
-        lines += _results(part, level)
-        if setting in of_setting:
-            lines += [f"{level} Learning curves", "", *_figures(setting, of_setting[setting], path)]
-    lines += ["## Settings and provenance", "", *_entries(provenance), ""]
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
+    main = of_setting.get(Setting(_RELEASED, "auto"))
+    if main is None or (main := main[main["model"] == "GIN"]).empty:
+        return
+    _write(path, curves_by_dataset(main).replace("currentColor", INK))
+    yield from ("## Learning curves", "")
+    yield "The paper's figure: training loss of GIN, mean over folds and a band of one standard"
+    yield "deviation."
+    yield from ("", f"![Training loss of GIN with each aggregation](img/{path.name})", "")
+
+
+def _differences(compared: Mapping[Setting, pd.DataFrame], reasons: str) -> Iterator[str]:
+    yield from ("## Where we differ", "")
+    for setting, of_setting in compared.items():
+        cells = of_setting[of_setting["dataset"] != AVERAGE].dropna(subset="z")
+        far = cells[cells["z"].abs() > CLOSE].sort_values("z", key=abs, ascending=False)
+        expected = f"by chance one would expect about {0.046 * len(cells):.0f}"
+        yield f"{_title(setting)}: {count(len(far), 'cell')} with |z| > {CLOSE:g}; {expected}."
+        yield from ("", *([*cell_rows(far), ""] if len(far) else ()))
+    if reasons:
+        yield from ("### Reasons", "", reasons.strip(), "")
 
 
 def _title(setting: Setting) -> str:
-    text = str(setting)
-    return text[0].upper() + text[1:]
+    table = {"table1": "Table 1", "table_a1": "The appendix's table"}
+    unusual = setting.variant.removeprefix(_RELEASED).removeprefix(", ")
+    return table[setting.published_table or ""] + (f" with {unusual}" if unusual else "")
 
 
-def _results(folds: pd.DataFrame, level: str) -> Iterator[str]:
-    yield from (f"- {sentence}" for sentence in findings(folds))
-    yield from ("", f"{level} Accuracy", "")
-    yield "Test accuracy in percent, mean ± standard deviation over folds; in brackets the paper's,"
-    yield "and our difference to it. ≠ marks what chance does not explain (|z| > 1.96)."
-    yield from ("", to_markdown(accuracy_table(folds)))
-    tests = overall_tests(folds)
-    if not tests.empty:
-        yield from (f"{level} Against vpa", "", "p is of the paper's one-sided Wilcoxon test.", "")
-        yield from ("| method | vpa's lead | 95 % interval | p | p, paper | p, corrected |",)
-        yield "|---|---:|---:|---:|---:|---:|"
-        for row in tests.itertuples():
-            ps = (p_value(p) for p in (row.p_wilcoxon, row.p_paper, row.p_corrected))
-            interval = f"{number(row.low)} to {number(row.high)}"
-            label = method_label(row.model, row.aggregation)
-            yield f"| {label} | {signed(row.difference)} | {interval} | {' | '.join(ps)} |"
-        yield ""
-    compared = compare_with_paper(folds)
-    if not compared.empty:
-        yield from _cells(compared, level)
-
-
-def _cells(compared: pd.DataFrame, level: str) -> Iterator[str]:
-    cells = compared[compared["dataset"] != AVERAGE]
-    judged = cells.dropna(subset="z")
-    close = int((judged["z"].abs() <= _CLOSE).sum())
-    share = f" ({close / len(judged):.0%})".replace("%", " %") if len(judged) else ""
-    verb = "has" if len(judged) == 1 else "have"
-    yield from (f"{level} Every cell", "")
-    yield f"{close} of {count(len(judged), 'cell')} {verb} |z| ≤ {_CLOSE:g}{share}."
-    yield from ("", "| data set | method | ours | paper | difference | z |")
-    yield "|---|---|---:|---:|---:|---:|"
-    for row in compared.itertuples():
-        ours, paper = mean_std(row.ours, row.ours_std), mean_std(row.paper, row.paper_std)
-        label = method_label(row.model, row.aggregation)
-        yield (
-            f"| {row.dataset} | {label} | {ours} | {paper} | {signed(row.difference)} "
-            f"| {signed(row.z, 2)} |"
-        )
-    yield ""
-
-
-def _figures(setting: Setting, curves: pd.DataFrame, path: Path) -> Iterator[str]:
-    yield from ("Training loss: mean over folds, and a band of one standard deviation.", "")
-    folder = path.parent / "img"
-    folder.mkdir(exist_ok=True)
-    for model in in_order(curves["model"], MODELS):
-        of_model = curves[curves["model"] == model]
-        for dataset in in_order(of_model["dataset"], DATASETS):
-            plain = f"{path.stem}-{setting.variant}-{setting.features}-{model}-{dataset}".casefold()
-            name = re.sub(r"[^a-z0-9]+", "-", plain) + ".svg"
-            figure = learning_curves(of_model[of_model["dataset"] == dataset])
-            figure = figure.replace("currentColor", _INK)
-            (folder / name).write_text(figure, encoding="utf-8")
-            yield f"![Training loss of {model} on {dataset}](img/{name})"
-    yield ""
-
-
-def _entries(value: object, indent: str = "") -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for name, entry in value.items():
-            if isinstance(entry, Mapping):
-                yield f"{indent}- {name}:"
-                yield from _entries(entry, indent + "  ")
-            else:
-                listed = entry if isinstance(entry, list | tuple) else [entry]
-                yield f"{indent}- {name}: {', '.join(map(str, listed))}"
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

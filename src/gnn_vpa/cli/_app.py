@@ -9,11 +9,14 @@ import gnn_vpa
 from ._errors import ExplainingGroup
 from .data import app as data
 from .demo import demo
+from .depth import depth
 from .expressivity import expressivity
 from .info import info
+from .probe import probe
 from .report import report
 from .reproduce import reproduce
 from .run import run
+from .theory import theory
 from .variance import variance
 
 app = typer.Typer(
@@ -26,7 +29,7 @@ app = typer.Typer(
     epilog="Examples:\n\n  gnn-vpa demo\n\n  gnn-vpa run MUTAG --model gin,gcn --aggr sum,vpa\n\n"
     "  gnn-vpa data get MUTAG",
 )
-for command in (demo, run, reproduce, report, info, variance, expressivity):
+for command in (demo, run, reproduce, report, info, variance, probe, expressivity, theory, depth):
     app.command()(command)
 app.add_typer(data, name="data")
 

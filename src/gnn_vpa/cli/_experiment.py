@@ -28,10 +28,10 @@ def execute(
     from gnn_vpa.experiments import run_grid
     from gnn_vpa.results import Results
 
-    from ._progress import progress_of
+    from ._progress import log_noted, progress_of
 
     try:
-        with progress_of(out) as progress:
+        with progress_of(out) as progress, log_noted(progress):
             for note in notes:
                 progress.note(note)
             run_grid(

@@ -18,6 +18,11 @@ DataDirOption = Annotated[
     typer.Option(metavar="DIR", help="Look here first, before GNN_VPA_DATA and the downloads."),
 ]
 
+PlanOption = Annotated[
+    bool,
+    typer.Option("--plan", help="Only show what would run: trainings at once, memory and time."),
+]
+
 
 def listed(text: str) -> list[str]:
     """Split names that are separated by commas.

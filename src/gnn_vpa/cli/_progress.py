@@ -1,8 +1,9 @@
 """How far a run is: bars in a terminal, a line for each finished cell elsewhere."""
 
-import math
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Self
@@ -15,12 +16,12 @@ from rich.progress import Progress as Bars
 from ..experiments import (
     Cell,
     Estimate,
+    Group,
     Progress,
     duration,
     estimate,
     fold_accuracies,
     seen,
-    size,
 )
 from ..training import Outcome
 
@@ -58,6 +59,12 @@ class Lines(Progress):
         kept = f", {finished} finished before" if finished else ""
         self.note(f"{len(pending)} cells to run{kept}{self.time_left()}.")
 
+    def start(self, group: Group) -> None:
+        """Say what is trained at once, where that is more than one cell."""
+        if (several := len(group.cells)) > 1:
+            trainings = sum(cell.folds for cell in group.cells)
+            self.note(f"{group}: {several} cells, {trainings} trainings together.")
+
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Say what came out."""
         reached = [outcome.test_acc for outcome in outcomes if outcome.diverged_epoch is None]
@@ -81,15 +88,11 @@ class Lines(Progress):
         """Return the expected time as the end of a sentence, where anything is known."""
         if not self._paces or not self._pending:
             return ""
-        ahead = self._estimate(self._pending)
+        ahead = estimate(self._pending, self._paces)
         # Several processes may be at work: what is done took less time here than it did them.
-        behind = self._estimate(self._finished).seconds
+        behind = estimate(self._finished, self._paces).seconds
         share = (time.monotonic() - self._began) / behind if behind else 1.0
         return f"; {Estimate(ahead.seconds * min(share, 1.0), ahead.factor)} left"
-
-    def _estimate(self, cells: Sequence[Cell]) -> Estimate:
-        sizes = {cell.dataset: size(cell) for cell in cells if math.isfinite(size(cell))}
-        return estimate(cells, self._paces, sizes)
 
     def _done(self, cell: Cell, came_out: str) -> None:
         self._pending.remove(cell)
@@ -136,21 +139,21 @@ class Terminal(Lines):
         super().plan(pending, finished)
         self._show_cells()
 
-    def start(self, cell: Cell) -> None:
-        """Show a bar for the cell's epochs."""
-        epochs = cell.protocol.epochs if cell.protocol else 1
+    def start(self, group: Group) -> None:
+        """Show a bar for the epochs of what is run at once."""
+        epochs = group.protocol.epochs if group.protocol else 1
         self._since = None
-        self._epochs = self._bars.add_task(str(cell), total=epochs, left="")
+        self._epochs = self._bars.add_task(str(group), total=epochs, left="")
 
-    def epochs(self, cell: Cell, done: int) -> None:
+    def epochs(self, group: Group, done: int) -> None:
         """Move the bar."""
-        if self._epochs is None or cell.protocol is None:
+        if self._epochs is None or group.protocol is None:
             return
         now = time.monotonic()
         # A training that goes on begins in the middle: its pace counts from there.
         began, first = self._since = self._since or (now, done)
         pace = (now - began) / max(done - first, 1)
-        left = duration(pace * (cell.protocol.epochs - done)) + " left" if done > first else ""
+        left = duration(pace * (group.protocol.epochs - done)) + " left" if done > first else ""
         self._bars.update(self._epochs, completed=done, left=left)
 
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
@@ -169,6 +172,45 @@ class Terminal(Lines):
         done = self._total - len(self._pending)
         left = self.time_left().removeprefix("; ")
         self._bars.update(self._cells, total=self._total, completed=done, left=left)
+
+
+@contextmanager
+def log_noted(progress: Progress) -> Iterator[None]:
+    """Write what the library logs among the progress: of each data set once what merging saves.
+
+    Example:
+        >>> class Printed(Progress):
+        ...     def note(self, text):
+        ...         print(text)
+        >>> with log_noted(Printed()):
+        ...     for model in ("GIN", "GCN"):
+        ...         logging.getLogger("gnn_vpa").info("%s: 9 nodes stand for 90", "MUTAG")
+        MUTAG: 9 nodes stand for 90
+    """
+    log = logging.getLogger("gnn_vpa")
+    handler, level = _Noting(progress), log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+class _Noting(logging.Handler):
+    def __init__(self, progress: Progress) -> None:
+        super().__init__(logging.INFO)
+        self._progress = progress
+        self._told: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        # Information is about a data set, whose name comes first, and much alike for all models.
+        about = text.partition(":")[0] if record.levelno < logging.WARNING else text
+        if about not in self._told:
+            self._told.add(about)
+            self._progress.note(text)
 
 
 def progress_of(out: str | Path) -> Lines:

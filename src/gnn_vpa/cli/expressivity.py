@@ -30,9 +30,9 @@ def expressivity(
     datasets: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[DATASET]...",
+            metavar="DATASET",
             help="atlas (all graphs of up to 7 nodes), names, archives, or module:function. "
-            "[default: atlas and the paper's data sets that are here]",
+            "By default atlas and the paper's data sets that are here.",
         ),
     ] = None,
     aggr: Annotated[str, typer.Option(help="Of sum, mean, max, vpa.")] = "sum,mean,max,vpa",
@@ -61,9 +61,9 @@ def expressivity(
 ) -> None:
     """Show which pairs of graphs random networks tell apart, of those that 1-WL does.
 
-    Untrained GINs, one aggregation each, against exact colour refinement with as many rounds as
-    they have layers. A pair counts where outputs differ by more than rounding explains. With one
-    data set every depth is shown, with several the deepest.
+    Untrained GINs are compared with as many rounds of colour refinement as they
+    have layers. A pair counts where outputs differ more than rounding explains.
+    With one data set every depth is shown, with several the deepest.
 
     Examples:
 
@@ -113,11 +113,13 @@ def _measure(
 ) -> list["Separation"]:
     from gnn_vpa.signal import measure_expressivity
 
+    with progress(f"Reading {', '.join(names)}"):
+        sets = [_load(name, count, data_dir) for name in names]
     rows = []
-    for number, name in enumerate(names, 1):
-        place = f" ({number} of {len(names)})" if len(names) > 1 else ""
-        with progress(f"Comparing the graphs of {name}{place}"):
-            rows += measure_expressivity(_load(name, count, data_dir), device=device, **options)
+    for number, graphs in enumerate(sets, 1):
+        place = f" ({number} of {len(sets)})" if len(sets) > 1 else ""
+        with progress(f"Comparing {graphs.num_graphs:,} graphs of {graphs.name}{place}"):
+            rows += measure_expressivity(graphs, device=device, **options)
     return rows
 
 
@@ -142,7 +144,7 @@ def _print(rows: Sequence["Separation"]) -> None:
             place = (row.dataset, str(row.depth), row.precision, f"{row.pairs:,}")
             lines.setdefault(place, {}).setdefault(row.aggr, []).append(row.share)
     print_table(
-        "Pairs that 1-WL tells apart, and the percentage that random networks tell apart too",
+        "Percentage of the pairs told apart by 1-WL that random networks tell apart",
         ["data set", "layers", "precision", "1-WL", *aggrs],
         [[*place, *(_percent(fmean(cells[a])) for a in aggrs)] for place, cells in lines.items()],
     )
@@ -150,7 +152,7 @@ def _print(rows: Sequence["Separation"]) -> None:
     for row in together:
         if row.precision == "float64" and row.aggr in ("sum", "vpa") and row.missed:
             typer.echo(
-                f"{row.dataset}: {row.missed:,} of {row.pairs:,} pairs escape all networks "
+                f"{row.dataset}: {row.missed:,} of {row.pairs:,} pairs escape every network "
                 f"with {row.aggr} in float64."
             )
 

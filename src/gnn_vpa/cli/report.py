@@ -18,6 +18,14 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="Write this file instead; its ending says as what."),
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the record of the paper's experiments into this repository: results/paper "
+            "and docs/reproduction.md.",
+        ),
+    ] = None,
 ) -> None:
     """Show a run's results, and write them as a page, Markdown, LaTeX or CSV.
 
@@ -29,7 +37,9 @@ def report(
 
       gnn-vpa report runs/table1 --format html,md,tex,csv
 
-      gnn-vpa report runs/table1 --out docs/reproduction.md
+      gnn-vpa report runs/table1 --out table1.md
+
+      gnn-vpa report runs/paper --record .
     """
     from gnn_vpa.results import FORMATS, Results
 
@@ -39,6 +49,9 @@ def report(
         raise UsageError(f"--format: {unknown[0]!r} is unknown: use {', '.join(FORMATS)}")
     results = Results(run)
     print_results(results)
+    if record is not None:
+        typer.echo(f"Wrote {results.record(record)}")
+        return
     folder = results.folder
     paths = [out] if out else [folder / f"report.{ending}" for ending in listed(formats)]
     for path in paths:

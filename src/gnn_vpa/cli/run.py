@@ -12,6 +12,7 @@ from ._options import (
     DataDirOption,
     Device,
     DeviceOption,
+    PlanOption,
     Variant,
     VariantOption,
     listed,
@@ -50,6 +51,7 @@ def run(
     baselines: Annotated[
         bool, typer.Option("--baselines", help="Also the majority class and the WL kernel + SVM.")
     ] = False,
+    plan: PlanOption = False,
     device: DeviceOption = Device.auto,
     out: Annotated[
         Path | None,
@@ -68,10 +70,14 @@ def run(
 
       gnn-vpa run MUTAG PTC --model gin,gcn --aggr sum,vpa --epochs 100
 
+      gnn-vpa run NCI1 --plan
+
       gnn-vpa run my/DATA.zip --model sgc --seeds 0,1,2 --baselines --out runs/mine
     """
     from gnn_vpa.experiments import BASELINES, default_folder, expand
     from gnn_vpa.training import Protocol
+
+    from ._plan import show_plan
 
     options = {name: value for name, value in (("width", width), ("depth", depth)) if value}
     grid = expand(
@@ -87,12 +93,19 @@ def run(
         baselines=BASELINES if baselines else (),
         data_dir=data_dir,
     )
+    out = out or default_folder(grid.cells)
+    notes = [f"Left out: {text}." for text in grid.left_out]
+    if plan:
+        for note in notes:
+            typer.echo(note, err=True)
+        show_plan(grid.cells, out, data_dir, device)
+        return
     execute(
         grid.cells,
-        out or default_folder(grid.cells),
+        out,
         data_dir=data_dir,
         device=device,
-        notes=[f"Left out: {text}." for text in grid.left_out],
+        notes=notes,
         configuration={
             "command": "run",
             "datasets": datasets,

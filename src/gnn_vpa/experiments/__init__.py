@@ -21,6 +21,10 @@ from .grid import dataset_name as dataset_name
 from .grid import default_folder as default_folder
 from .grid import expand as expand
 from .grid import select as select
+from .groups import Group as Group
+from .groups import grouped as grouped
+from .plan import Needs as Needs
+from .plan import needs as needs
 from .presets import PRESETS as PRESETS
 from .presets import preset as preset
 from .progress import Progress as Progress
@@ -37,6 +41,8 @@ __all__ = [
     "Cell",
     "Estimate",
     "Grid",
+    "Group",
+    "Needs",
     "Pace",
     "Progress",
     "Store",
@@ -50,6 +56,8 @@ __all__ = [
     "finished",
     "fit_baseline",
     "fold_accuracies",
+    "grouped",
+    "needs",
     "preset",
     "read_curves",
     "read_folds",

@@ -5,6 +5,7 @@ wait twenty times as long. Processes that each run their own cells do not wait a
 the run's folder, where each cell has one owner.
 """
 
+import logging
 import os
 import pickle
 import subprocess
@@ -16,6 +17,8 @@ from pathlib import Path
 
 from ..errors import GnnVpaError, UsageError
 from .cell import Cell
+
+_log = logging.getLogger("gnn_vpa")
 
 
 def worker_count(device: str, pending: int) -> int:
@@ -64,13 +67,14 @@ def assistants(
             process = subprocess.Popen(
                 [sys.executable, "-m", f"{__package__}._workers"],
                 stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=environment,
                 start_new_session=True,  # Ctrl-C is for the process that was started by hand
             )
             processes.append(process)
             assert process.stdin is not None
+            threading.Thread(target=_log_from, args=(process,), daemon=True).start()
             process.stdin.write(len(order).to_bytes(8, "big") + order)
             process.stdin.flush()
         yield
@@ -82,11 +86,24 @@ def assistants(
             process.stdin.close()
 
 
+def _log_from(process: subprocess.Popen[bytes]) -> None:
+    """Log here what a process logs there, until it ends."""
+    assert process.stdout is not None
+    with process.stdout:
+        for line in process.stdout:
+            level, _, text = line.decode(errors="replace").rstrip().partition(" ")
+            _log.log(int(level), "%s", text)
+
+
 def _assist() -> None:
     """Work on the cells that arrive on standard input, until they or the sender are gone."""
     length = int.from_bytes(sys.stdin.buffer.read(8), "big")
     cells, out, data_dir, device = pickle.loads(sys.stdin.buffer.read(length))
     threading.Thread(target=_leave_with_sender, daemon=True).start()
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(logging.Formatter("%(levelno)d %(message)s"))
+    _log.addHandler(handler)
+    _log.setLevel(logging.INFO)
     from .runner import run_grid
 
     try:

@@ -22,6 +22,8 @@ class Cell:
     Example:
         >>> str(Cell("MUTAG", Task("gin", "vpa"), seed=1))
         'GIN+vpa on MUTAG, seed 1'
+        >>> str(Cell("IMDB-B", Task("sgc", "vpa", features="degree", options=(("K", 5),))))
+        'SGC+vpa (K=5) on IMDB-B with degree features'
     """
 
     dataset: str
@@ -34,7 +36,30 @@ class Cell:
     def __str__(self) -> str:
         aggr = "" if self.task.aggr in ("", "default") else f"+{self.task.aggr}"
         seed = f", seed {self.seed}" if self.seed else ""
-        return f"{self.task.model.upper()}{aggr} on {self.dataset}{seed}"
+        return f"{self.task.model.upper()}{aggr}{self.settings} on {self.data}{seed}"
+
+    @property
+    def settings(self) -> str:
+        """What sets the model apart from the released one, in brackets.
+
+        Example:
+            >>> Cell("MUTAG", Task("sgc", "vpa", "printed")).settings
+            ' (printed)'
+        """
+        unusual = [] if self.task.variant in ("", "released") else [self.task.variant]
+        unusual += [f"{name}={value:g}" for name, value in self.task.options]
+        return f" ({', '.join(unusual)})" if unusual else ""
+
+    @property
+    def data(self) -> str:
+        """The data set, and its node features where they are not its own.
+
+        Example:
+            >>> Cell("IMDB-B", Task("gin", "vpa", features="degree")).data
+            'IMDB-B with degree features'
+        """
+        features = self.task.features
+        return self.dataset + ("" if features == "auto" else f" with {features} features")
 
     @property
     def key(self) -> str:

@@ -1,19 +1,27 @@
 """How long the rest will take, from what is known, and how far to trust it."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from statistics import median
 
 from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, load
-from ..paper import published_statistics, resolve_name
+from ..paper import Statistics, published_statistics, resolve_name
 from ..training import Protocol, fit
 from ._workers import single_thread
 from .cell import Cell
-from .runner import lanes, resolve_device
+from .groups import Group, shares_steps
+from .runner import resolve_device
 from .store import FILE, query
+
+# What a step costs on a GPU beyond its nodes, in nodes of each of ten lanes: launches of kernels
+# take some half of a millisecond, a node of every lane some 0.1 microseconds.
+_STEP_IN_NODES = 4000
+# Trainings are timed over so many epochs, which on a GPU pass in milliseconds.
+_FEW_EPOCHS, _MANY_EPOCHS = 3, 100
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,8 @@ class Pace:
         dataset: The data set, and
         model: the model it was seen with.
         seconds: For an epoch of one fold.
-        work: Size of the data set, see `work`.
+        work: Size of the data set, see `size`.
+        gpu: Whether that was on a GPU.
 
     Example:
         >>> Pace("MUTAG", "gin", 0.01, 10_000).seconds
@@ -35,6 +44,7 @@ class Pace:
     model: str
     seconds: float
     work: float
+    gpu: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,9 +64,7 @@ class Estimate:
         return f"about {duration(self.seconds)}" + (f" ({low} to {high})" if low != high else "")
 
 
-def estimate(
-    cells: Iterable[Cell], paces: Sequence[Pace], sizes: Mapping[str, float], workers: int = 1
-) -> Estimate:
+def estimate(cells: Iterable[Cell], paces: Sequence[Pace], workers: int = 1) -> Estimate:
     """Expect that time grows with folds, epochs and the data's size, and that workers share it.
 
     What was seen of the same model and data set is trusted within a factor of 1.5, of the same
@@ -65,22 +73,27 @@ def estimate(
     Example:
         >>> from gnn_vpa.training import Task
         >>> cells = [Cell("PTC", Task("gin", "vpa"), Protocol(epochs=10), folds=2)]
-        >>> estimate(cells, [Pace("MUTAG", "gin", 0.1, 500)], {"PTC": 1000})
+        >>> estimate(cells, [Pace("MUTAG", "gin", 0.1, size(cells[0]) / 2)])
         Estimate(seconds=4.0, factor=3.0)
     """
     by_factor = {1.5: 0.0, 3.0: 0.0, 6.0: 0.0}
     for cell in cells:
         if cell.protocol is None:  # a baseline takes little, and no epochs
             continue
-        size = sizes.get(cell.dataset) or median(pace.work for pace in paces)
         of_model = [pace for pace in paces if pace.model == cell.task.model]
         same = [pace for pace in of_model if pace.dataset == cell.dataset]
         known = same or of_model or paces
         factor = 1.5 if same else 3.0 if of_model else 6.0
-        rate = median(pace.seconds / pace.work for pace in known)
-        by_factor[factor] += rate * size * cell.folds * cell.protocol.epochs
+        an_epoch = median(pace.seconds * _times_larger(cell, pace) for pace in known)
+        by_factor[factor] += an_epoch * cell.folds * cell.protocol.epochs
     total = sum(by_factor.values()) / workers
     return Estimate(total, max(by_factor, key=lambda f: by_factor[f]))
+
+
+def _times_larger(cell: Cell, pace: Pace) -> float:
+    """Return how many times the data that a pace was seen with a cell's data are; 1 if unknown."""
+    own = size(cell, gpu=pace.gpu)
+    return own / pace.work if cell.dataset != pace.dataset and isfinite(own) else 1.0
 
 
 def seen(out: str | Path) -> list[Pace]:
@@ -94,12 +107,16 @@ def seen(out: str | Path) -> list[Pace]:
         return []
     rows = query(
         out,
-        "SELECT dataset, model, sum(seconds) / num_folds / epochs AS pace, nodes, edges "
+        "SELECT dataset, model, sum(seconds) / num_folds / epochs AS pace, nodes, edges, device "
         "FROM folds JOIN cells ON cells.id = cell JOIN datasets ON name = dataset "
         "WHERE epochs IS NOT NULL GROUP BY cell",
     )
     return [
-        Pace(row["dataset"], row["model"], row["pace"], work(row["nodes"], row["edges"]))
+        Pace(
+            *(row["dataset"], row["model"], row["pace"]),
+            _size(row["dataset"], row["nodes"], row["edges"], gpu=row["device"] != "cpu"),
+            gpu=row["device"] != "cpu",
+        )
         for row in rows
     ]
 
@@ -120,53 +137,60 @@ def calibrate(
             least = smallest.setdefault(cell.task.model, cell)
             if size(cell) < size(least):
                 smallest[cell.task.model] = cell
+    device = resolve_device(device)
+    gpu = shares_steps(device)
     for model, cell in smallest.items():
         try:
             graphs = load(cell.source or cell.dataset, data_dir)
         except GnnVpaError:
             continue
         # The first time of all warms up; the difference leaves out what each training prepares.
-        with single_thread(resolve_device(device)):
-            _, short, long = (_time(cell, graphs, n, resolve_device(device)) for n in (1, 1, 4))
-        pace = max(long - short, 1e-6) / 3 / cell.folds
-        paces.append(Pace(cell.dataset, model, pace, work(graphs.num_nodes, graphs.num_edges)))
+        more = _MANY_EPOCHS if gpu else _FEW_EPOCHS
+        with single_thread(device):
+            _, short, long = (_time(cell, graphs, n, device) for n in (1, 1, 1 + more))
+        pace = max(long - short, 1e-6) / more / cell.folds
+        work = _size(cell.dataset, graphs.num_nodes, graphs.num_edges, gpu=gpu)
+        paces.append(Pace(cell.dataset, model, pace, work, gpu))
     return paces
 
 
 def _time(cell: Cell, graphs: GraphSet, epochs: int, device: str) -> float:
     started = time.perf_counter()
-    fit(graphs, cell.task, Protocol(epochs=epochs), lanes(cell, graphs), device=device)
+    lanes = Group((cell,)).lanes(graphs)
+    fit(graphs, cell.task, Protocol(epochs=epochs), lanes, device=device)
     return time.perf_counter() - started
 
 
-def size(cell: Cell) -> float:
-    """Return the work of a data set as published; infinity for one's own.
+def size(cell: Cell, *, gpu: bool = False) -> float:
+    """Return what an epoch's time grows with, of a data set as published; infinity for one's own.
+
+    That is its nodes, and a little its edges: a node goes through products of 64 x 64 matrices; an
+    edge costs one addition of 64 numbers, a hundredth of that. On a GPU a step costs something
+    whatever is in it, and every 64 graphs are a step.
 
     Example:
         >>> from gnn_vpa.training import Task
         >>> round(size(Cell("MUTAG", Task("gin", "vpa"))))
         3445
     """
-    try:
-        known = published_statistics(resolve_name(cell.dataset))
-    except UsageError:
-        known = None
+    known = _published(cell.dataset)
     if known is None:
         return float("inf")
-    return known.graphs * work(known.nodes, 2 * known.edges)
+    nodes, edges = known.graphs * known.nodes, known.graphs * 2 * known.edges
+    return _size(cell.dataset, nodes, edges, gpu=gpu)
 
 
-def work(nodes: float, edges: float) -> float:
-    """Return what a training's time grows with: nodes, and a little with edges.
+def _size(dataset: str, nodes: float, edges: float, *, gpu: bool) -> float:
+    known = _published(dataset)
+    steps = known.graphs / Protocol.batch_size if gpu and known else 0.0
+    return nodes + edges / 100 + steps * _STEP_IN_NODES
 
-    A node goes through products of 64 x 64 matrices; an edge costs one addition of 64 numbers,
-    a hundredth of that.
 
-    Example:
-        >>> work(nodes=50, edges=200)
-        52.0
-    """
-    return nodes + edges / 100
+def _published(dataset: str) -> Statistics | None:
+    try:
+        return published_statistics(resolve_name(dataset))
+    except UsageError:
+        return None
 
 
 def duration(seconds: float) -> str:

@@ -137,7 +137,7 @@ def _rows(folder: str | Path) -> list[dict[str, Any]]:
 
 
 def _names(row: Mapping[str, Any], unusual: list[str]) -> dict[str, str]:
-    options = [f"{name} {value:g}" for name, value in json.loads(row["options"]).items()]
+    options = [f"{name}={value:g}" for name, value in json.loads(row["options"]).items()]
     model = row["model"].upper()
     if row["model"] in BASELINES:
         # It goes with every variant, so that its number of folds must tell it apart here.

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from ..training import Outcome
 from .cell import Cell
+from .groups import Group
 
 
 class Progress:
@@ -20,14 +21,14 @@ class Progress:
     def plan(self, pending: Sequence[Cell], finished: int) -> None:
         """So many cells are finished from before, and these are to be run."""
 
-    def start(self, cell: Cell) -> None:
-        """A cell is being run."""
+    def start(self, group: Group) -> None:
+        """Cells are being run, several at once on a GPU."""
 
-    def epochs(self, cell: Cell, done: int) -> None:
-        """So many of its epochs are done."""
+    def epochs(self, group: Group, done: int) -> None:
+        """So many of their epochs are done."""
 
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
-        """It is finished and recorded."""
+        """One of them is finished and recorded; of the time it has its share."""
 
     def elsewhere(self, cell: Cell) -> None:
         """Another process has finished it."""

@@ -1,5 +1,6 @@
 """What a result was made with."""
 
+import os
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
@@ -29,7 +30,7 @@ def versions() -> dict[str, str]:
 def commit() -> str | None:
     """Return the commit of the package's sources, with a + where they were changed since.
 
-    None where they are not under version control.
+    None where they are not under version control; the variable GNN_VPA_COMMIT can name it then.
 
     Example:
         >>> commit() is None or len(commit().rstrip("+")) == 40
@@ -42,7 +43,7 @@ def commit() -> str | None:
         changed = _git(sources, "status", "--porcelain", "--", ".")
         return _git(sources, "rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):
-        return None
+        return os.environ.get("GNN_VPA_COMMIT") or None
 
 
 def device_name(device: str) -> str:

@@ -1,19 +1,20 @@
 """Running a grid: each cell once, whatever happens in between."""
 
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from ..errors import UsageError
 from ..graphs import GraphSet, features, load, splits
-from ..training import Lane, Outcome, fit
+from ..training import Outcome, fit
 from ._workers import assistants, single_thread, worker_count
 from .baselines import fit_baseline, obstacle
 from .cell import Cell
 from .claims import claim
+from .groups import Group, grouped
 from .progress import Progress
 from .provenance import device_name
 from .store import Store
@@ -35,7 +36,7 @@ def run_grid(
 
     A run that was ended, in whatever way, goes on where it was when it is started again. Several
     processes may run the same cells into the same folder: each cell is run by one of them, and all
-    return when all cells are finished.
+    return when all cells are finished. On a GPU, cells that can share every step run at once.
 
     Args:
         cells: What to run, from `expand` or `preset`.
@@ -70,6 +71,7 @@ def run_grid(
         pending = [cell for cell in cells if cell.key not in finished]
         sources = {cell.dataset: cell.source or cell.dataset for cell in pending}
         data = {name: load(source, data_dir) for name, source in sources.items()}
+        _check(pending, data)
         pending = [cell for cell in pending if _is_possible(cell, data[cell.dataset], progress)]
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending:
@@ -99,45 +101,57 @@ class _Worker:
     def run(self, pending: Sequence[Cell]) -> None:
         """Run each cell that no other process runs, until all are finished."""
         while pending:
-            taken = []
-            for cell in pending:
-                with claim(self.checkpoints / f"{cell.key}.lock") as mine:
-                    if not mine:
-                        taken.append(cell)
-                    elif cell.key in self.store.finished():
-                        self.progress.elsewhere(cell)
-                    else:
-                        self._run(cell)
+            taken: list[Cell] = []
+            for group in grouped(pending, self.device):
+                with ExitStack() as locks:
+                    mine = [cell for cell in group.cells if self._claim(cell, locks, taken)]
+                    # Without those that are taken the rest may be less alike.
+                    for rest in grouped(mine, self.device):
+                        self._run(rest)
             if len(taken) == len(pending):
                 self.progress.wait(taken)
                 time.sleep(_POLL_S)
             pending = taken
 
-    def _run(self, cell: Cell) -> None:
-        self.progress.start(cell)
-        started = time.perf_counter()
-        outcomes = self._outcomes(cell, self.data[cell.dataset])
-        seconds = time.perf_counter() - started
-        self.store.record(cell, outcomes, session=self.session, seconds=seconds, device=self.device)
-        _tidy(self.checkpoints, cell)
-        for outcome in outcomes:
-            if (epoch := outcome.diverged_epoch) is not None:
-                self.progress.note(f"{cell}: fold {outcome.fold} diverged in epoch {epoch}")
-        self.progress.finish(cell, outcomes, seconds)
+    def _claim(self, cell: Cell, locks: ExitStack, taken: list[Cell]) -> bool:
+        """Return whether a cell is to be run here: it is not finished, nor taken by others."""
+        if not locks.enter_context(claim(self.checkpoints / f"{cell.key}.lock")):
+            taken.append(cell)
+            return False
+        if cell.key in self.store.finished():
+            self.progress.elsewhere(cell)
+            return False
+        return True
 
-    def _outcomes(self, cell: Cell, graphs: GraphSet) -> list[Outcome]:
-        if cell.protocol is None:
-            task = cell.task
-            return fit_baseline(task.model, graphs, task.features, lanes(cell, graphs))
-        return fit(
-            graphs,
-            cell.task,
-            cell.protocol,
-            lanes(cell, graphs),
-            device=self.device,
-            checkpoint=self.checkpoints / f"{cell.key}.pt",
-            progress=partial(self.progress.epochs, cell),
-        )
+    def _run(self, group: Group) -> None:
+        self.progress.start(group)
+        started = time.perf_counter()
+        results = self._results(group, self.data[group.dataset])
+        share = (time.perf_counter() - started) / len(group.cells)
+        self.store.record(results, session=self.session, seconds=share, device=self.device)
+        for cell, outcomes in results:
+            _tidy(self.checkpoints, cell)
+            for outcome in outcomes:
+                if (epoch := outcome.diverged_epoch) is not None:
+                    self.progress.note(f"{cell}: fold {outcome.fold} diverged in epoch {epoch}")
+            self.progress.finish(cell, outcomes, share)
+
+    def _results(self, group: Group, graphs: GraphSet) -> list[tuple[Cell, list[Outcome]]]:
+        lanes, folds = group.lanes(graphs), group.cells[0].folds
+        if group.protocol is None:
+            (task,) = group.tasks
+            outcomes = fit_baseline(task.model, graphs, task.features, lanes)
+        else:
+            outcomes = fit(
+                graphs,
+                group.tasks,
+                group.protocol,
+                lanes,
+                device=self.device,
+                checkpoint=self.checkpoints / f"{group.key}.pt",
+                progress=partial(self.progress.epochs, group),
+            )
+        return [(cell, outcomes[n * folds : (n + 1) * folds]) for n, cell in enumerate(group.cells)]
 
 
 def _tidy(checkpoints: Path, cell: Cell) -> None:
@@ -165,26 +179,19 @@ def resolve_device(device: str) -> str:
     return device
 
 
-def lanes(cell: Cell, graphs: GraphSet) -> list[Lane]:
-    """Return the trainings of a cell: one for each fold.
-
-    Example:
-        >>> from gnn_vpa.graphs import load
-        >>> from gnn_vpa.training import Task
-        >>> len(lanes(Cell("MUTAG", Task("gin", "vpa"), folds=5), load("MUTAG")))
-        5
-    """
-    parts = splits(graphs.y, cell.folds)
-    return [Lane(fold, split, cell.seed) for fold, split in enumerate(parts)]
+def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
+    """Find what is wrong with the data before hours are spent on the cells before it."""
+    needed = dict.fromkeys((cell.dataset, cell.folds, cell.task.features) for cell in cells)
+    for name, folds, kind in needed:
+        try:
+            splits(data[name].y, folds)
+            features(data[name], kind)
+        except UsageError as error:
+            raise UsageError(f"{name}: {error}") from error
 
 
 def _is_possible(cell: Cell, graphs: GraphSet, progress: Progress) -> bool:
-    """Find what is wrong before hours are spent on the cells before it."""
-    try:
-        splits(graphs.y, cell.folds)
-        features(graphs, cell.task.features)
-    except UsageError as error:
-        raise UsageError(f"{cell.dataset}: {error}") from error
+    """Leave out a baseline that cannot be had for its data set, and say so."""
     if cell.protocol is None and (reason := obstacle(cell.task.model, graphs)) is not None:
         progress.note(f"{cell} is left out: {reason}")
         return False

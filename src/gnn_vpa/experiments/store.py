@@ -3,7 +3,7 @@
 import json
 import platform
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ FILE = "results.sqlite"
 class Store:
     """The results of a run, `results.sqlite` in its folder.
 
-    A cell is recorded whole or not at all. Several processes may write to one file.
+    What was run in one go is recorded whole or not at all. Several processes may write to one file.
 
     Args:
         folder: The run's folder, made where it is not there.
@@ -101,40 +101,29 @@ class Store:
             )
 
     def record(
-        self, cell: Cell, outcomes: Sequence[Outcome], *, session: int, seconds: float, device: str
+        self,
+        results: Iterable[tuple[Cell, Sequence[Outcome]]],
+        *,
+        session: int,
+        seconds: float,
+        device: str,
     ) -> None:
-        """Record all folds of a cell in one transaction.
+        """Record all folds of cells that were run in one go, in one transaction.
 
         Args:
-            cell: What was run; its data set is registered.
-            outcomes: One for each fold.
+            results: What was run, its data set registered, and an outcome for each of its folds.
             session: From `begin`.
-            seconds: What the whole cell took. Its folds are trained side by side, so that each
-                gets an equal share.
+            seconds: What a whole cell took. Folds are trained side by side, so that each gets an
+                equal share.
             device: What it ran on.
         """
-        task, protocol = cell.task, cell.protocol
-        described = {
-            "key": cell.key,
-            "dataset": cell.dataset,
-            "model": task.model,
-            "aggregation": task.aggr,
-            "variant": task.variant,
-            "features": task.features,
-            "options": json.dumps(dict(task.options)),
-            "num_folds": cell.folds,
-            "seed": cell.seed,
-            "epochs": protocol and protocol.epochs,
-            "batch_size": protocol and protocol.batch_size,
-            "learning_rate": protocol and protocol.learning_rate,
-            "session": session,
-        }
         with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
-            number = self._insert("cells", described)
-            for outcome in outcomes:
-                row = _fold(outcome)
-                share = {"seconds": seconds / len(outcomes), "device": device}
-                self._insert("folds", {"cell": number, **row, **share})
+            for cell, outcomes in results:
+                number = self._insert("cells", {**_description(cell), "session": session})
+                for outcome in outcomes:
+                    row = _fold(outcome)
+                    share = {"seconds": seconds / len(outcomes), "device": device}
+                    self._insert("folds", {"cell": number, **row, **share})
 
     def _insert(self, table: str, values: Mapping[str, object]) -> int:
         columns = ", ".join(f'"{name}"' for name in values)
@@ -190,6 +179,24 @@ def fold_accuracies(folder: str | Path, cell: Cell) -> list[float]:
         f"WHERE key = '{cell.key}' AND status = 'done' ORDER BY fold",
     )
     return [row["test_acc"] for row in rows]
+
+
+def _description(cell: Cell) -> dict[str, object]:
+    task, protocol = cell.task, cell.protocol
+    return {
+        "key": cell.key,
+        "dataset": cell.dataset,
+        "model": task.model,
+        "aggregation": task.aggr,
+        "variant": task.variant,
+        "features": task.features,
+        "options": json.dumps(dict(task.options)),
+        "num_folds": cell.folds,
+        "seed": cell.seed,
+        "epochs": protocol and protocol.epochs,
+        "batch_size": protocol and protocol.batch_size,
+        "learning_rate": protocol and protocol.learning_rate,
+    }
 
 
 def _fold(outcome: Outcome) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """The paper's models: one definition each, for one model or for many trained side by side."""
 
+from ._blocks import Blocks as Blocks
 from ._message import Scaled as Scaled
 from ._message import WithSelf as WithSelf
 from ._model import Model as Model
@@ -16,6 +17,7 @@ __all__ = [
     "GCN",
     "GIN",
     "SGC",
+    "Blocks",
     "Looped",
     "Model",
     "Scaled",

@@ -6,8 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from ..ops._backend import backend
+from ._blocks import Blocks
 from ._lanes import add_bias, by_lane
 from ._normalise import normalise
+from ._traced import is_traced
 
 
 class Counts(NamedTuple):
@@ -22,9 +24,7 @@ class Counts(NamedTuple):
         """Count ``nodes [L * S]``, of the type of the rows."""
         count = nodes.view(lanes, -1, 1)
         total = count.sum(1, keepdim=True)
-        busy = total > 0
-        share = count / torch.where(busy, total, 1)
-        return cls(share, busy.to(total), total / (total - 1).clamp(min=1))
+        return cls(count / torch.where(total > 0, total, 1), *_rates(total))
 
 
 class BatchNorm(nn.BatchNorm1d):
@@ -55,7 +55,7 @@ class BatchNorm(nn.BatchNorm1d):
     def forward(
         self,
         x: Tensor,
-        nodes: Tensor | Counts | None = None,
+        nodes: Tensor | Counts | Blocks | None = None,
         *,
         offset: Tensor | None = None,
         relu: bool = False,
@@ -64,7 +64,7 @@ class BatchNorm(nn.BatchNorm1d):
 
         Args:
             x: ``[rows, F]``.
-            nodes: How often each row occurs, ``[rows]``: by default once.
+            nodes: How often each row occurs, ``[rows]``: by default once; or lanes' ``Blocks``.
             offset: ``[F]`` or ``[L, F]``, added before. Batch statistics take it out again, so
                 that with lanes or ``nodes`` it is not added at all: its gradient is 0 (with lanes
                 None), and only the running mean knows of it.
@@ -76,9 +76,12 @@ class BatchNorm(nn.BatchNorm1d):
         scale, shift = (w.view(-1, self.num_features) for w in (self.weight, self.bias))
         if offset is not None and self.weight.dim() == 1:
             shift = torch.add(shift, offset, alpha=0)
+        fusible = not is_traced() and x.dtype in (torch.float32, torch.float64)
+        if fusible and backend(x) == "triton" and not isinstance(nodes, Counts):
+            return self._fused(x, nodes, scale, shift, offset, relu)
+        if isinstance(nodes, Blocks):
+            return self._by_block(x, nodes, offset, relu)
         rows = by_lane(x, len(scale))
-        if not isinstance(nodes, Counts) and not _is_traced() and backend(x) == "triton":
-            return self._fused(rows, nodes, scale, shift, offset, relu).flatten(0, 1)
         scale, shift = self._broadcast(scale), self._broadcast(shift)
         added = 0 if offset is None else self._broadcast(offset.detach())
         if self.training:
@@ -86,7 +89,7 @@ class BatchNorm(nn.BatchNorm1d):
                 ones = rows.new_ones(len(x)) if nodes is None else nodes.to(rows)
                 nodes = Counts.of(ones, len(rows))
             out, mean, var = normalise(rows, nodes.share, scale, shift, self.eps, relu)
-            self._follow(mean + added, var, nodes)
+            self._follow(mean + added, var, nodes.busy, nodes.unbiased)
         else:
             mean, var = self._broadcast(self.running_mean), self._broadcast(self.running_var)
             slope = scale * (var + self.eps).rsqrt()
@@ -96,8 +99,8 @@ class BatchNorm(nn.BatchNorm1d):
 
     def _fused(
         self,
-        rows: Tensor,
-        nodes: Tensor | None,
+        x: Tensor,
+        nodes: Tensor | Blocks | None,
         scale: Tensor,
         shift: Tensor,
         offset: Tensor | None,
@@ -108,27 +111,48 @@ class BatchNorm(nn.BatchNorm1d):
 
         offset = None if offset is None else offset.detach().contiguous()
         running = (self.running_mean, self.running_var, self.num_batches_tracked)
+        blocks = nodes if isinstance(nodes, Blocks) else None
+        parts = _norm_kernels.parts_of(len(x), len(scale), blocks)
         if not self.training:
             return _norm_kernels.judge(
-                rows.contiguous(), scale, shift, offset, *running[:2], self.eps, relu
+                x.contiguous(), scale, shift, offset, *running[:2], self.eps, relu, parts
             )
-        count = rows.new_ones(rows.shape[:2]) if nodes is None else nodes
-        settings = (offset, running, self.eps, self.momentum, relu)
-        return FusedNorm.apply(rows, count, scale, shift, settings)  # type: ignore[no-any-return, no-untyped-call]
+        count = nodes.nodes if isinstance(nodes, Blocks) else nodes
+        count = x.new_ones(len(x)) if count is None else count
+        settings = (offset, running, self.eps, self.momentum, relu, parts)
+        return FusedNorm.apply(x, count, scale, shift, settings)  # type: ignore[no-any-return, no-untyped-call]
+
+    def _by_block(self, x: Tensor, blocks: Blocks, offset: Tensor | None, relu: bool) -> Tensor:
+        """Write the formula down, for every device: each row with its lane's statistics."""
+        lane, added = blocks.row_lane, 0 if offset is None else offset.detach()
+        if self.training:
+            count = blocks.nodes.to(x).unsqueeze(1)
+            total = count.new_zeros(len(self.weight), 1).index_add(0, lane, count)
+            safe = torch.where(total > 0, total, 1)
+            nothing = torch.zeros_like(self.weight)
+            mean = nothing.index_add(0, lane, count * x) / safe
+            var = nothing.index_add(0, lane, count * (x - mean[lane]).square()) / safe
+            mean_now, var_now = (t.detach().unsqueeze(1) for t in (mean + added, var))
+            self._follow(mean_now, var_now, *_rates(total.unsqueeze(1)))
+        else:
+            mean, var = self.running_mean - added, self.running_var
+        slope = self.weight * (var + self.eps).rsqrt()
+        out = (x - mean[lane]) * slope[lane] + self.bias[lane]
+        return out.relu() if relu else out
 
     @torch.no_grad()
-    def _follow(self, mean: Tensor, var: Tensor, counts: Counts) -> None:
+    def _follow(self, mean: Tensor, var: Tensor, busy: Tensor, unbiased: Tensor) -> None:
         """Let the running statistics follow those of a batch, ``[L, 1, F]``."""
-        rate = counts.busy * self.momentum
+        rate = busy * self.momentum
         self._broadcast(self.running_mean).lerp_(mean, rate)
-        self._broadcast(self.running_var).lerp_(var * counts.unbiased, rate)
-        self.num_batches_tracked.add_(counts.busy.view_as(self.num_batches_tracked).long())
+        self._broadcast(self.running_var).lerp_(var * unbiased, rate)
+        self.num_batches_tracked.add_(busy.view_as(self.num_batches_tracked).long())
 
     def _broadcast(self, values: Tensor) -> Tensor:
         """Shape ``[F]`` or ``[L, F]`` so that it meets rows ``[L, S, F]``: ``[L, 1, F]``."""
         return values.view(-1, 1, self.num_features)
 
 
-def _is_traced() -> bool:
-    """Say whether a compiler or a transform looks on, which a kernel of our own would blind."""
-    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+def _rates(total: Tensor) -> tuple[Tensor, Tensor]:
+    """Return whether there are nodes, 1 or 0, and ``M / (M - 1)`` for ``M`` of them."""
+    return (total > 0).to(total), total / (total - 1).clamp(min=1)

@@ -15,24 +15,22 @@ class FusedNorm(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        rows: Tensor,  # [L, S, F]
-        nodes: Tensor,  # L * S of them
+        x: Tensor,  # [R, F]
+        nodes: Tensor,  # [R]
         scale: Tensor,  # [L, F]
         shift: Tensor,  # [L, F]
-        settings: tuple[Tensor | None, tuple[Tensor, Tensor, Tensor], float, float, bool],
+        settings: tuple[Any, ...],  # offset, running statistics, eps, momentum, relu, parts
     ) -> Tensor:
-        offset, running, eps, momentum, relu = settings
-        rows, nodes = rows.contiguous(), nodes.contiguous()
-        out, mean, var, total = _norm_kernels.train(
-            rows, nodes, scale, shift, offset, running, eps, momentum, relu
-        )
-        ctx.save_for_backward(rows, nodes, scale, shift, mean, var, total)
-        ctx.settings = (eps, relu)
+        *_, eps, _, relu, parts = settings
+        x, nodes = x.contiguous(), nodes.contiguous()
+        out, mean, var, total = _norm_kernels.train(x, nodes, scale, shift, *settings)
+        ctx.save_for_backward(x, nodes, scale, shift, mean, var, total)
+        ctx.settings = (eps, relu, parts)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         gradients = _norm_kernels.gradients(grad.contiguous(), *ctx.saved_tensors, *ctx.settings)
-        by_rows, by_scale, by_shift = gradients
-        return by_rows, None, by_scale, by_shift, None
+        by_x, by_scale, by_shift = gradients
+        return by_x, None, by_scale, by_shift, None

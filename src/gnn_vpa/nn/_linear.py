@@ -6,7 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ._lane_product import LaneProduct
 from ._lanes import add_bias, by_lane
+from ._traced import is_traced
 
 Mix = Callable[[Tensor], Tensor]  # a sum over rows, [sources, F] -> [targets, F], of any width
 
@@ -45,6 +47,9 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if weight.dim() == 2:
         return F.linear(x, weight, bias)
     x = by_lane(x, weight.shape[0])
+    if x.is_cuda and not is_traced():
+        out: Tensor = LaneProduct.apply(x, weight)  # type: ignore[no-untyped-call]
+        return (out if bias is None else out + bias.unsqueeze(1)).flatten(0, 1)
     if bias is None:
         return torch.bmm(x, weight.mT).flatten(0, 1)
     return torch.baddbmm(bias.unsqueeze(1), x, weight.mT).flatten(0, 1)

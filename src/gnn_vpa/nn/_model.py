@@ -7,6 +7,8 @@ from torch import Tensor, nn
 
 from ..ops import Graph
 from ..ops._aggregate import Aggregation
+from ._batch_norm import BatchNorm
+from ._blocks import Blocks
 from ._checks import check_counts, check_input, check_nodes, one_hot
 from ._heads import LevelsHead, MLPHead
 from ._layers import Joint
@@ -82,8 +84,25 @@ class Model(nn.Module):
         """
         return self.head.dropout_shape(num_graphs)
 
+    def row_parameters(self, codes: bool = False) -> list[str]:
+        """Return the names of the weights that rows of nodes meet: not the norms', nor the head's.
+
+        With ``Blocks`` of rows these are needed for each block, the others for each lane.
+
+        Args:
+            codes: Whether rows are codes, which a head that reads the input looks up first.
+        """
+        names = [
+            f"{path}.{name}"
+            for path, module in self.named_modules()
+            if not isinstance(module, BatchNorm) and not f"{path}.".startswith("head.")
+            for name, _ in module.named_parameters(recurse=False)
+        ]
+        reads_input = codes and isinstance(self.head, LevelsHead)
+        return [*names, "head.lins.0.weight"] if reads_input else names
+
     def _checked(
-        self, x: Tensor, nodes: Tensor | None = None, *, written_out: bool = False
+        self, x: Tensor, nodes: Tensor | Blocks | None = None, *, written_out: bool = False
     ) -> Tensor:
         check_input(x, self.in_channels)
         check_nodes(nodes, x)

@@ -1,21 +1,23 @@
 """Batch normalisation and ReLU for CUDA, in Triton: two passes over the rows in each direction.
 
-A lane's rows are cut into ``P`` parts, one program each. The first kernel sums up each part, the
-second combines the sums of a lane's parts and goes over its own part with the result. The order
-of every sum is fixed, so every run gives the same bits.
+A lane's rows are cut into parts, one program each. The first kernel sums up each part, the second
+combines the sums of a lane's parts and goes over its own part with the result. The order of every
+sum is fixed, so every run gives the same bits. Lanes have as many rows each, or blocks (`Blocks`),
+which are their parts then.
 """
 
 # mypy: ignore-errors
 # Triton's language shares Python's grammar, not its types.
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from ..ops._triton import _device, _power_of_2
+from ..ops._triton import _ceil, _device, _power_of_2
+from ._blocks import Blocks
 
 _TILE = 64  # rows that a program holds at a time
 _PARTS = 64  # parts of a lane, at most: a program combines their sums in one go
@@ -23,25 +25,42 @@ _TYPES = {torch.float32: tl.float32, torch.float64: tl.float64}
 
 
 @triton.jit
+def _place(lane_of, ptr, S, part_size, parts):
+    """Return this program's lane and rows, and the lane's first part and number of parts."""
+    part = tl.program_id(0)
+    if lane_of is None:
+        lane = part // parts
+        begin = lane.to(tl.int64) * S + (part % parts) * part_size
+        end = tl.minimum(begin + part_size, (lane.to(tl.int64) + 1) * S)
+        first = lane * parts
+    else:
+        lane = tl.load(lane_of + part)
+        begin = part.to(tl.int64) * part_size
+        end = begin + part_size
+        first = tl.load(ptr + lane)
+        parts = tl.load(ptr + lane + 1) - first
+    return lane, begin, end, first, parts
+
+
+@triton.jit
 def _moments_kernel(
-    x, nodes, weights, means, squares, S, F, part_size,
+    x, nodes, weights, means, squares, lane_of, ptr, S, F, part_size, parts,
     ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Total weight, mean and sum of squared deviations of one part of a lane's rows."""
-    part, lane = tl.program_id(0), tl.program_id(1)
-    f = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    part = tl.program_id(0)
+    _, begin, end, _, _ = _place(lane_of, ptr, S, part_size, parts)
+    f = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = f < F
-    begin = part * part_size
-    end = tl.minimum(begin + part_size, S)
     weight = tl.sum(tl.zeros([TILE], ACC), 0)
     mean = tl.zeros([BLOCK], ACC)
     square = tl.zeros([BLOCK], ACC)
     for first in range(begin, end, TILE):
         row = first + tl.arange(0, TILE)
         live = row < end
-        place = (lane.to(tl.int64) * S + row)[:, None] * F + f[None, :]
+        place = row[:, None] * F + f[None, :]
         value = tl.load(x + place, mask=live[:, None] & inside[None, :], other=0)
-        count = tl.load(nodes + lane * S + row, mask=live, other=0).to(ACC)
+        count = tl.load(nodes + row, mask=live, other=0).to(ACC)
         own = tl.sum(count, 0)
         own_mean = tl.sum(value * count[:, None], 0) / tl.where(own > 0, own, 1.0)
         offset = value - own_mean[None, :]
@@ -53,19 +72,18 @@ def _moments_kernel(
         mean += step * share
         square += own_square + step * step * weight * share
         weight = total
-    number = lane * tl.num_programs(0) + part
-    tl.store(weights + number, weight)
-    tl.store(means + number * F + f, mean, mask=inside)
-    tl.store(squares + number * F + f, square, mask=inside)
+    tl.store(weights + part, weight)
+    tl.store(means + part * F + f, mean, mask=inside)
+    tl.store(squares + part * F + f, square, mask=inside)
 
 
 @triton.jit
-def _combined(weights, means, squares, lane, parts, f, inside, F, PARTS: tl.constexpr):
+def _combined(weights, means, squares, first, parts, f, inside, F, PARTS: tl.constexpr):
     """Total weight, mean and variance of a lane from those of its parts."""
     p = tl.arange(0, PARTS)
     there = p < parts
-    weight = tl.load(weights + lane * parts + p, mask=there, other=0)
-    place = (lane * parts + p)[:, None] * F + f[None, :]
+    weight = tl.load(weights + first + p, mask=there, other=0)
+    place = (first + p)[:, None] * F + f[None, :]
     mask = there[:, None] & inside[None, :]
     part_mean = tl.load(means + place, mask=mask, other=0)
     total = tl.sum(weight, 0)
@@ -79,24 +97,27 @@ def _combined(weights, means, squares, lane, parts, f, inside, F, PARTS: tl.cons
 @triton.jit
 def _apply_kernel(
     x, out, weights, means, squares, mean_out, var_out, total_out, scale, shift, offset,
-    running_mean, running_var, tracked, S, F, part_size, parts,
+    running_mean, running_var, tracked, lane_of, ptr, S, F, part_size, parts,
     eps: tl.constexpr, momentum: tl.constexpr, TRAIN: tl.constexpr, RELU: tl.constexpr,
     TILE: tl.constexpr, BLOCK: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """Normalise one part of a lane's rows; the lane's first program keeps the statistics."""
-    part, lane = tl.program_id(0), tl.program_id(1)
-    f = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    part = tl.program_id(0)
+    lane, begin, end, first_part, parts = _place(lane_of, ptr, S, part_size, parts)
+    f = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = f < F
     own = lane * F + f
     added = tl.zeros([BLOCK], x.dtype.element_ty)
     if offset is not None:
         added = tl.load(offset + own, mask=inside, other=0)
     if TRAIN:
-        total, mean, var = _combined(weights, means, squares, lane, parts, f, inside, F, PARTS)
-        if part == 0:
+        total, mean, var = _combined(
+            weights, means, squares, first_part, parts, f, inside, F, PARTS
+        )
+        if part == first_part:
             tl.store(mean_out + own, mean, mask=inside)
             tl.store(var_out + own, var, mask=inside)
-            if tl.program_id(2) == 0:
+            if tl.program_id(1) == 0:
                 tl.store(total_out + lane, total)
                 tl.store(tracked + lane, tl.load(tracked + lane) + tl.where(total > 0, 1, 0))
             rate = (total > 0).to(total.dtype) * momentum
@@ -110,11 +131,9 @@ def _apply_kernel(
         var = tl.load(running_var + own, mask=inside, other=0)
     slope = tl.load(scale + own, mask=inside, other=0) / tl.sqrt(var + eps)
     level = tl.load(shift + own, mask=inside, other=0)
-    begin = part * part_size
-    end = tl.minimum(begin + part_size, S)
     for first in range(begin, end, TILE):
         row = first + tl.arange(0, TILE)
-        place = (lane.to(tl.int64) * S + row)[:, None] * F + f[None, :]
+        place = row[:, None] * F + f[None, :]
         mask = (row < end)[:, None] & inside[None, :]
         value = tl.load(x + place, mask=mask, other=0)
         value = (value - mean[None, :]) * slope[None, :] + level[None, :]
@@ -137,12 +156,14 @@ def _gradient(
 
 @triton.jit
 def _sums_kernel(
-    grad, x, mean, var, scale, shift, sums, along, S, F, part_size, eps: tl.constexpr,
+    grad, x, mean, var, scale, shift, sums, along, lane_of, ptr, S, F, part_size, parts,
+    eps: tl.constexpr,
     ACC: tl.constexpr, RELU: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Sum of the gradient, and of gradient times normalised rows, over one part."""
-    part, lane = tl.program_id(0), tl.program_id(1)
-    f = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    part = tl.program_id(0)
+    lane, begin, end, _, _ = _place(lane_of, ptr, S, part_size, parts)
+    f = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = f < F
     own = lane * F + f
     center = tl.load(mean + own, mask=inside, other=0)
@@ -151,16 +172,14 @@ def _sums_kernel(
     level = tl.load(shift + own, mask=inside, other=0)
     total = tl.zeros([TILE, BLOCK], ACC)
     product = tl.zeros([TILE, BLOCK], ACC)
-    begin = part * part_size
-    end = tl.minimum(begin + part_size, S)
     for first in range(begin, end, TILE):
         row = first + tl.arange(0, TILE)
-        place = (lane.to(tl.int64) * S + row)[:, None] * F + f[None, :]
+        place = row[:, None] * F + f[None, :]
         mask = (row < end)[:, None] & inside[None, :]
         g, normal = _gradient(grad, x, place, mask, center, inverse, slope, level, RELU)
         total += g
         product += g * normal
-    number = (lane * tl.num_programs(0) + part) * F + f
+    number = part * F + f
     tl.store(sums + number, tl.sum(total, 0), mask=inside)
     tl.store(along + number, tl.sum(product, 0), mask=inside)
 
@@ -168,20 +187,21 @@ def _sums_kernel(
 @triton.jit
 def _pull_kernel(
     grad, x, nodes, total, mean, var, scale, shift, sums, along, grad_x, grad_scale, grad_shift,
-    S, F, part_size, parts, eps: tl.constexpr,
+    lane_of, ptr, S, F, part_size, parts, eps: tl.constexpr,
     RELU: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """Gradient by one part of the rows; the lane's first program keeps those by the weights."""
-    part, lane = tl.program_id(0), tl.program_id(1)
-    f = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    part = tl.program_id(0)
+    lane, begin, end, first_part, parts = _place(lane_of, ptr, S, part_size, parts)
+    f = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = f < F
     own = lane * F + f
     p = tl.arange(0, PARTS)
     there = (p < parts)[:, None] & inside[None, :]
-    number = (lane * parts + p)[:, None] * F + f[None, :]
+    number = (first_part + p)[:, None] * F + f[None, :]
     all_sums = tl.sum(tl.load(sums + number, mask=there, other=0), 0)
     all_along = tl.sum(tl.load(along + number, mask=there, other=0), 0)
-    if part == 0:
+    if part == first_part:
         tl.store(grad_shift + own, all_sums, mask=inside)
         tl.store(grad_scale + own, all_along, mask=inside)
     center = tl.load(mean + own, mask=inside, other=0)
@@ -190,57 +210,89 @@ def _pull_kernel(
     level = tl.load(shift + own, mask=inside, other=0)
     weight = tl.load(total + lane)
     safe = tl.where(weight > 0, weight, 1.0)
-    begin = part * part_size
-    end = tl.minimum(begin + part_size, S)
     for first in range(begin, end, TILE):
         row = first + tl.arange(0, TILE)
         live = row < end
-        place = (lane.to(tl.int64) * S + row)[:, None] * F + f[None, :]
+        place = row[:, None] * F + f[None, :]
         mask = live[:, None] & inside[None, :]
         g, normal = _gradient(grad, x, place, mask, center, inverse, slope, level, RELU)
-        share = tl.load(nodes + lane * S + row, mask=live, other=0).to(slope.dtype) / safe
+        share = tl.load(nodes + row, mask=live, other=0).to(slope.dtype) / safe
         pull = share[:, None] * (all_sums[None, :] + normal * all_along[None, :])
         tl.store(grad_x + place, slope[None, :] * (g - pull), mask=mask)
 
 
+class Parts(NamedTuple):
+    """How rows divide into parts: of lanes that have as many rows each, or blocks."""
+
+    lane: Tensor | None  # of each part; None: as many parts for each lane
+    ptr: Tensor | None  # [L + 1], the first part of each lane
+    rows: int  # of a lane, where all have as many
+    size: int  # rows of a part
+    most: int  # parts of a lane
+    count: int  # parts in all
+    lanes: int
+
+    @property
+    def room(self) -> int:
+        """For how many parts of a lane kernels are compiled: one of few numbers."""
+        return max(32, _power_of_2(self.most))
+
+    def layout(self, width: int) -> tuple[tuple[int, int], tuple[Any, ...], dict[str, Any]]:
+        """Return the grid, what kernels are told of the parts, and the shape of a tile."""
+        block = min(64, _power_of_2(width))
+        told = (self.lane, self.ptr, self.rows, width, self.size, self.most)
+        grid = (self.count, _ceil(width, block))
+        return grid, told, {"TILE": min(_TILE, self.size), "BLOCK": block, "num_warps": 4}
+
+
+def parts_of(rows: int, lanes: int, blocks: Blocks | None) -> Parts:
+    """Divide ``rows`` of some lanes into parts."""
+    if blocks is not None:
+        size = rows // len(blocks.lane)
+        return Parts(blocks.lane, blocks.ptr, 0, size, blocks.most, len(blocks.lane), lanes)
+    own = rows // lanes
+    size = max(1, _ceil(_ceil(own, _TILE), _PARTS)) * _TILE
+    most = max(1, _ceil(own, size))
+    return Parts(None, None, own, size, most, most * lanes, lanes)
+
+
 def train(
     x: Tensor, nodes: Tensor, scale: Tensor, shift: Tensor, offset: Tensor | None,
-    running: tuple[Tensor, Tensor, Tensor], eps: float, momentum: float, relu: bool,
+    running: tuple[Tensor, Tensor, Tensor], eps: float, momentum: float, relu: bool, parts: Parts,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Normalise rows ``[L, S, F]`` by their own statistics, which the running ones follow.
+    """Normalise rows ``[R, F]`` by their own statistics, which the running ones follow.
 
     Returns:
         The rows, then mean ``[L, F]``, variance ``[L, F]`` and total weight ``[L]``.
     """
-    lanes, _, width = x.shape
-    grid, sizes, shape, parts = _layout(x)
-    mean, var = x.new_empty(2, lanes, width).unbind(0)
-    total = x.new_empty(lanes)
-    weights = x.new_empty(lanes, parts)
-    means, squares = x.new_empty(2, lanes, parts, width).unbind(0)
+    width = x.shape[1]
+    grid, told, shape = parts.layout(width)
+    mean, var = x.new_empty(2, parts.lanes, width).unbind(0)
+    total, weights = x.new_empty(parts.lanes), x.new_empty(parts.count)
+    means, squares = x.new_empty(2, parts.count, width).unbind(0)
     out = torch.empty_like(x)
     with _device(x):
         _moments_kernel[grid](
-            x, nodes, weights, means, squares, *sizes, ACC=_TYPES[x.dtype], **shape
+            x, nodes, weights, means, squares, *told, ACC=_TYPES[x.dtype], **shape
         )
         _apply_kernel[grid](
             x, out, weights, means, squares, mean, var, total, scale, shift, offset, *running,
-            *sizes, parts, eps, momentum, TRAIN=True, RELU=relu, PARTS=_power_of_2(parts), **shape,
+            *told, eps, momentum, TRAIN=True, RELU=relu, PARTS=parts.room, **shape,
         )  # fmt: skip
     return out, mean, var, total
 
 
 def judge(
     x: Tensor, scale: Tensor, shift: Tensor, offset: Tensor | None,
-    running_mean: Tensor, running_var: Tensor, eps: float, relu: bool,
+    running_mean: Tensor, running_var: Tensor, eps: float, relu: bool, parts: Parts,
 ) -> Tensor:  # fmt: skip
-    """Normalise rows ``[L, S, F]`` by the running statistics."""
-    grid, sizes, shape, parts = _layout(x)
+    """Normalise rows ``[R, F]`` by the running statistics."""
+    grid, told, shape = parts.layout(x.shape[1])
     out = torch.empty_like(x)
     with _device(x):
         _apply_kernel[grid](
             x, out, None, None, None, None, None, None, scale, shift, offset,
-            running_mean, running_var, None, *sizes, parts, eps, 0.0,
+            running_mean, running_var, None, *told, eps, 0.0,
             TRAIN=False, RELU=relu, PARTS=1, **shape,
         )  # fmt: skip
     return out
@@ -248,32 +300,21 @@ def judge(
 
 def gradients(
     grad: Tensor, x: Tensor, nodes: Tensor, scale: Tensor, shift: Tensor,
-    mean: Tensor, var: Tensor, total: Tensor, eps: float, relu: bool,
+    mean: Tensor, var: Tensor, total: Tensor, eps: float, relu: bool, parts: Parts,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Return the gradients by rows ``[L, S, F]``, scale and shift ``[L, F]``."""
-    lanes, _, width = x.shape
-    grid, sizes, shape, parts = _layout(x)
-    sums, along = x.new_empty(2, lanes, parts, width).unbind(0)
+    """Return the gradients by rows ``[R, F]``, scale and shift ``[L, F]``."""
+    width = x.shape[1]
+    grid, told, shape = parts.layout(width)
+    sums, along = x.new_empty(2, parts.count, width).unbind(0)
     grad_x, grad_scale, grad_shift = (torch.empty_like(t) for t in (x, mean, mean))
     with _device(x):
         _sums_kernel[grid](
-            grad, x, mean, var, scale, shift, sums, along, *sizes, eps,
+            grad, x, mean, var, scale, shift, sums, along, *told, eps,
             ACC=_TYPES[x.dtype], RELU=relu, **shape,
         )  # fmt: skip
         _pull_kernel[grid](
             grad, x, nodes, total, mean, var, scale, shift, sums, along,
-            grad_x, grad_scale, grad_shift, *sizes, parts, eps,
-            RELU=relu, PARTS=_power_of_2(parts), **shape,
+            grad_x, grad_scale, grad_shift, *told, eps,
+            RELU=relu, PARTS=parts.room, **shape,
         )  # fmt: skip
     return grad_x, grad_scale, grad_shift
-
-
-def _layout(x: Tensor) -> tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], int]:
-    """Return the grid, the sizes S, F and rows of a part, the shape of a tile, and the parts."""
-    lanes, rows, width = x.shape
-    tiles = -(-rows // _TILE)
-    part_size = -(-tiles // _PARTS) * _TILE
-    parts = -(-rows // part_size)
-    block = min(64, _power_of_2(width))
-    grid = (parts, lanes, -(-width // block))
-    return grid, (rows, width, part_size), {"TILE": _TILE, "BLOCK": block, "num_warps": 4}, parts

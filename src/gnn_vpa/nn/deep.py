@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -62,7 +63,7 @@ class DeepGCN(GCN):
         self.register_buffer("keep", torch.tensor(math.sqrt(1 - branch)))
         self.register_buffer("renew", torch.tensor(math.sqrt(branch)))
 
-    def signals(self, x: Tensor, graph: GraphLike, nodes: Tensor | None = None) -> Iterator[Tensor]:
+    def signals(self, x: Tensor, graph: GraphLike, nodes: Any = None) -> Iterator[Tensor]:
         """Yield ``z_1`` to ``z_L``, ``[rows, width]``: the layers before their activation.
 
         Example:
@@ -85,7 +86,7 @@ class DeepGCN(GCN):
         x: Tensor,
         graph: GraphLike,
         readout: GraphLike,
-        nodes: Tensor | None = None,
+        nodes: Any = None,  # whatever the GCN takes
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""

@@ -9,7 +9,9 @@ from torch.nn import functional as F
 
 from ..ops import Graph, attend
 from ..ops._attend import attend_by_power
+from ..ops._backend import backend
 from ..ops._edges import from_sources, from_targets
+from ._blocks import Blocks
 from ._checks import checked_choice
 from ._heads import MLPHead
 from ._lanes import add_bias, by_lane
@@ -17,8 +19,10 @@ from ._layers import Layers
 from ._linear import Linear
 from ._model import Model, Readout
 from ._self_loops import Looped, with_self_loops
+from ._traced import is_traced
 
 Attention = Literal["default", "vpa"]
+_SLOPE = 0.2  # of the leaky ReLU, as in PyG
 
 
 class _GATConv(nn.Module):
@@ -41,20 +45,36 @@ class _GATConv(nn.Module):
         aggr: Literal["sum", "vpa"],
         own: Tensor | None = None,
     ) -> Tensor:
-        x, (graph, power) = self.lin(x), looped
-        sent, received = (self._dot(x, att) for att in (self.att_src, self.att_dst))
-        received = received if own is None else received.index_select(0, own)
-        logits = F.leaky_relu(from_sources(sent, graph) + from_targets(received, graph), 0.2)
-        logits = logits.squeeze(1)
+        """Attend; a row after stems from the row ``own`` before, where these differ."""
+        x = self.lin(x)
+        graph, power = looped
+        both = self._sent_and_received(x)
+        if own is None and _is_fusible(x, graph):
+            from ._fused_attention import FusedAttention
+
+            if power is None:
+                power = x.new_full((graph.num_targets,), 0.5 if aggr == "vpa" else 0)
+            out = FusedAttention.apply(x, both, graph, power, _SLOPE)  # type: ignore[no-untyped-call]
+            return add_bias(out, self.bias)
+        received = both[:, 1:] if own is None else both[:, 1:].index_select(0, own)
+        logits = from_sources(both[:, :1], graph) + from_targets(received, graph)
+        logits = F.leaky_relu(logits, _SLOPE).squeeze(1)
         if power is None:
             return add_bias(attend(x, graph, logits, aggr), self.bias)
         return add_bias(attend_by_power(x, graph, logits, power), self.bias)
 
-    @staticmethod
-    def _dot(x: Tensor, att: Tensor) -> Tensor:
-        """Return ``<att, x_i>`` of every row, ``[rows, 1]``, each lane with its own ``att``."""
-        att = att.view(-1, att.shape[-1], 1)  # [L, F, 1]
-        return (by_lane(x, len(att)) @ att).flatten(0, 1)
+    def _sent_and_received(self, x: Tensor) -> Tensor:
+        """Return ``<a_src, x_i>`` and ``<a_dst, x_i>``, ``[rows, 2]``, each lane with its own."""
+        width = self.att_src.shape[-1]
+        ends = [att.view(-1, width, 1) for att in (self.att_src, self.att_dst)]  # [L, F, 1]
+        return (by_lane(x, len(ends[0])) @ torch.cat(ends, dim=2)).flatten(0, 1)
+
+
+def _is_fusible(x: Tensor, graph: Graph) -> bool:
+    """Say whether the kernels of ``_attention_kernels`` serve."""
+    if is_traced() or backend(x) != "triton" or graph.by_target.edge is not None:
+        return False
+    return x.shape[1] <= 128 and x.dtype in (torch.float32, torch.float64)
 
 
 class GAT(Model):
@@ -102,7 +122,7 @@ class GAT(Model):
         x: Tensor,
         graph: Graph | Tensor | Looped | Layers,
         readout: Readout,
-        nodes: Tensor | None = None,
+        nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; ``graph`` gets self-loops if not ``Looped``."""

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ..ops import Aggregation
+from ._blocks import Blocks
 from ._checks import checked_choice
 from ._heads import MLPHead
 from ._lanes import add_bias
@@ -87,7 +88,7 @@ class GCN(Model):
         x: Tensor,
         graph: GraphLike | Layers,
         readout: Readout,
-        nodes: Tensor | None = None,
+        nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""

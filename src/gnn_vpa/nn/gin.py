@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from ..ops import Aggregation
 from ._batch_norm import BatchNorm, Counts
+from ._blocks import Blocks
 from ._checks import checked_choice
 from ._heads import LevelsHead, MLPHead
 from ._layers import Layers
@@ -29,7 +30,7 @@ class _GINConv(nn.Module):
         self,
         x: Tensor,
         mix: Mix,
-        nodes: Tensor | Counts | None,
+        nodes: Tensor | Counts | Blocks | None,
         norm: BatchNorm,
         late: bool = False,
     ) -> Tensor:
@@ -88,18 +89,22 @@ class GIN(Model):
         else:
             self.head = MLPHead(width, hidden, num_classes, dropout)
 
+    def row_parameters(self, codes: bool = False) -> list[str]:
+        """Return the names of the weights that rows meet: no bias, which the norms take out."""
+        return [name for name in super().row_parameters(codes) if name.endswith("weight")]
+
     def forward(
         self,
         x: Tensor,
         graph: GraphLike | WithSelf | Layers,
         readout: Readout,
-        nodes: Tensor | None = None,
+        nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
         x = self._checked(x, nodes, written_out=self.aggr == "max")
-        way: list[tuple[Mix, Tensor | Counts | None, bool]]
+        way: list[tuple[Mix, Tensor | Counts | Blocks | None, bool]]
         if isinstance(graph, Layers):
             late = graph.hops[0].is_sum
             way = [(hop.with_self(self.aggr), hop.nodes, late) for hop in graph.hops]

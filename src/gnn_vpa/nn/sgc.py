@@ -6,6 +6,7 @@ from typing import get_args
 from torch import Tensor, nn
 
 from ..ops import Graph
+from ._blocks import Blocks
 from ._checks import check_counts, checked_choice
 from ._heads import MLPHead
 from ._linear import Linear
@@ -104,7 +105,7 @@ class SGC(Model):
         x: Tensor,
         graph: Graph | Tensor | Looped | None,
         readout: Readout,
-        nodes: Tensor | None = None,
+        nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; without ``graph``, ``x`` is ``P^K x``."""

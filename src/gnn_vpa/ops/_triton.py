@@ -22,6 +22,7 @@ from ._csr import CSR
 from ._dtypes import accumulator
 
 _LONG = 128  # edges of a row that one program reads, about as long as a launch takes
+_FEW = 8  # edges a row, on average, up to which rows share a program
 _ACCUMULATORS = {torch.float32: tl.float32, torch.float64: tl.float64}
 
 
@@ -184,6 +185,109 @@ def _row_kernel(
 
 
 @triton.jit
+def _short_rows_kernel(
+    x, w, a, b, rowptr, col, edge, pieces, out, num_rows, size,
+    MAX: tl.constexpr, ACC: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr,
+    BLOCK: tl.constexpr, LONG: tl.constexpr,
+):  # fmt: skip
+    """Reduce ``ROWS`` rows side by side: one of few edges would leave most of a warp idle."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    there = row < num_rows
+    inside = there[:, None] & (d < size)[None, :]
+    start = tl.load(rowptr + row, mask=there, other=0)
+    end = tl.load(rowptr + row + 1, mask=there, other=0)
+    length = end - start
+    if pieces is not None:
+        length = tl.where(length > LONG, 0, length)
+    nothing = float("-inf") if MAX else 0.0
+    total = tl.full([ROWS, BLOCK], nothing, ACC)
+    present = end > start
+    if MAX and w is not None:
+        present = start < start
+    for first in range(0, tl.max(length, 0), TILE):
+        place = first + tl.arange(0, TILE)
+        live = place[None, :] < length[:, None]
+        position = start[:, None] + place[None, :]
+        number = position
+        if w is not None and edge is not None:
+            number = tl.load(edge + position, mask=live, other=0)
+        source = tl.load(col + position, mask=live, other=0).to(tl.int64)
+        if w is not None and MAX:
+            counts = tl.load(w + number, mask=live, other=0)
+            present = present | (tl.max(counts, 1) > 0)
+            live = live & (counts > 0)
+        mask = live[:, :, None] & (d < size)[None, None, :]
+        values = tl.load(x + source[:, :, None] * size + d[None, None, :], mask=mask, other=nothing)
+        values = values.to(ACC)
+        if MAX:
+            total = _combine(total, tl.reduce(values, 1, _nan_max), MAX)
+        else:
+            if b is not None:
+                values *= tl.load(b + source, mask=live, other=0)[:, :, None]
+            if w is not None:
+                values *= tl.load(w + number, mask=live, other=0).to(ACC)[:, :, None]
+            total += tl.sum(values, 1)
+    if pieces is not None:
+        begin = start // LONG
+        count = tl.where(end - start > LONG, (end - 1) // LONG + 1 - begin, 0)
+        for first in range(0, tl.max(count, 0), TILE):
+            place = first + tl.arange(0, TILE)
+            piece = begin[:, None] + place[None, :]
+            slot = tl.where(piece * LONG < start[:, None], 1, 0)
+            mask = (place[None, :] < count[:, None])[:, :, None] & (d < size)[None, None, :]
+            where = (piece.to(tl.int64) * 2 + slot)[:, :, None] * size + d[None, None, :]
+            values = tl.load(pieces + where, mask=mask, other=nothing)
+            if MAX:
+                total = _combine(total, tl.reduce(values, 1, _nan_max), MAX)
+            else:
+                total += tl.sum(values, 1)
+    if MAX:
+        if pieces is not None and w is not None:
+            # A long row of which no edge counts has pieces that hold nothing.
+            total = tl.where(present[:, None] | (total > float("-inf")), total, 0.0)
+        else:
+            total = tl.where(present[:, None], total, 0.0)
+    if a is not None:
+        total *= tl.load(a + row, mask=there, other=0)[:, None]
+    tl.store(out + row[:, None] * size + d[None, :], total, mask=inside)
+
+
+@triton.jit
+def _short_winner_kernel(
+    own, other, share, m, rowptr, col, edge, out, num_rows, size,
+    ACC: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Do what ``_winner_kernel`` does for ``ROWS`` rows side by side."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    there = row < num_rows
+    inside = there[:, None] & (d < size)[None, :]
+    mine = tl.load(own + row[:, None] * size + d[None, :], mask=inside, other=0)
+    start = tl.load(rowptr + row, mask=there, other=0)
+    length = tl.load(rowptr + row + 1, mask=there, other=0) - start
+    total = tl.zeros([ROWS, BLOCK], ACC)
+    for first in range(0, tl.max(length, 0), TILE):
+        place = first + tl.arange(0, TILE)
+        live = place[None, :] < length[:, None]
+        position = start[:, None] + place[None, :]
+        source = tl.load(col + position, mask=live, other=0).to(tl.int64)
+        mask = live[:, :, None] & (d < size)[None, None, :]
+        where = source[:, :, None] * size + d[None, None, :]
+        same = (tl.load(other + where, mask=mask, other=0) == mine[:, None, :]) & mask
+        value = tl.where(same, 1.0, 0.0).to(ACC)
+        if share is not None:
+            value *= tl.load(share + where, mask=same, other=0)
+        if m is not None:
+            number = position
+            if edge is not None:
+                number = tl.load(edge + position, mask=live, other=0)
+            value *= tl.load(m + number, mask=live, other=0).to(ACC)[:, :, None]
+        total += tl.sum(value, 1)
+    tl.store(out + row[:, None] * size + d[None, :], total, mask=inside)
+
+
+@triton.jit
 def _dot_kernel(
     g, x, a, b, rowptr, col, edge, out, num_rows, num_edges, heads, a_heads, b_heads, width,
     ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr, STEPS: tl.constexpr,
@@ -290,6 +394,13 @@ def _reduce(
             _piece_kernel[(count, blocks)](
                 x, w, b, *csr[:3], pieces, num_rows, num_edges, *sizes, **shape | {"TILE": wide}
             )
+        if heads == a_heads == b_heads == 1 and num_edges <= _FEW * num_rows:
+            together = _together(shape["BLOCK"])
+            _short_rows_kernel[(_ceil(num_rows, together["ROWS"]), blocks)](
+                x, w, a, b, *csr[:3], pieces, out, num_rows, size,
+                MAX=is_max, ACC=shape["ACC"], LONG=_LONG, **together,
+            )  # fmt: skip
+            return
         _row_kernel[(num_rows, blocks)](
             x, w, a, b, *csr[:3], pieces, out, size, heads, a_heads, b_heads, size // heads,
             WIDE=wide, **shape,
@@ -323,6 +434,14 @@ def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, 
         share, m = (None if t is None else t.contiguous() for t in (share, m))
         shape = _tiling(size, csr.col.numel() / len(own))
         with _device(own):
+            if csr.col.numel() <= _FEW * len(own):
+                together = _together(shape["BLOCK"])
+                blocks = _ceil(len(own), together["ROWS"]), _ceil(size, shape["BLOCK"])
+                _short_winner_kernel[blocks](
+                    own.contiguous(), other.contiguous(), share, m, *csr[:3], out, len(own), size,
+                    ACC=_ACCUMULATORS[out.dtype], **together,
+                )  # fmt: skip
+                return out
             _winner_kernel[(len(own), _ceil(size, shape["BLOCK"]))](
                 own.contiguous(), other.contiguous(), share, m, *csr[:3], out, size,
                 ACC=_ACCUMULATORS[out.dtype], **shape,
@@ -335,6 +454,11 @@ def _tiling(size: int, degree: float) -> dict[str, Any]:
     block = min(128, _power_of_2(size))
     tile = max(4, min(1024 // block, _power_of_2(round(degree))))
     return {"TILE": tile, "BLOCK": block, "num_warps": 1 if tile * block <= 1024 else 2}
+
+
+def _together(block: int) -> dict[str, int]:
+    """Choose rows x edges x features of a tile for rows of few edges."""
+    return {"ROWS": max(1, 512 // block), "TILE": 4, "BLOCK": block, "num_warps": 2}
 
 
 # Triton's own are made for kernels: called from Python they cost as much as a launch.

@@ -1,5 +1,6 @@
 """Drop-ins for PyTorch Geometric: aggregations, layers, and the conversion of a whole model."""
 
+from ..nn._batch_norm import BatchNorm as BatchNorm
 from ._aggregation import VPAggregation as VPAggregation
 from ._aggregation import register as register
 from ._convert import convert as convert
@@ -11,11 +12,16 @@ from .attention import VPGATConv as VPGATConv
 from .attention import VPGATv2Conv as VPGATv2Conv
 from .degree import VPGCNConv as VPGCNConv
 from .degree import VPSGConv as VPSGConv
+from .merge import MergeAlike as MergeAlike
+from .merge import merged_graph as merged_graph
+from .merge import merged_readout as merged_readout
 from .transformer import VPTransformerConv as VPTransformerConv
 
 __all__ = [
+    "BatchNorm",
     "Change",
     "ConversionReport",
+    "MergeAlike",
     "VPAggregation",
     "VPGATConv",
     "VPGATv2Conv",
@@ -24,6 +30,8 @@ __all__ = [
     "VPTransformerConv",
     "convert",
     "global_vpa_pool",
+    "merged_graph",
+    "merged_readout",
     "register",
     "vp_gcn_norm",
 ]

@@ -5,12 +5,15 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import leaky_relu
 
 from ..errors import UsageError
 from ..nn import GAT, GCN, GIN, SGC, Model, with_self_loops
 from ..nn._heads import MLPHead
 from ..nn.deep import DeepGCN
-from ..ops import Aggregation, Graph
+from ..ops import Graph, aggregate
+from ..ops._attend import softmax
+from ..ops._edges import from_sources, from_targets
 from .expectation import Mixed, Mixing, Variances, aggregation, unmixed, weighted_sum
 
 
@@ -72,10 +75,8 @@ def steps_of(model: Model, graph: Graph, readout: Graph) -> Iterator[Step]:
                 yield Step(lin, [Term(lin.weight, mixing)], None, normalised=True)
         case GAT():
             looped = with_self_loops(graph).graph
-            # Attention is nearly uniform at the start: a mean, and with vpa just that.
-            uniform: Aggregation = "vpa" if model.aggr == "vpa" else "mean"
-            for number, conv in enumerate(_layers(model)):
-                mixing = aggregation(looped, uniform, rectified=number > 0)
+            for conv in _layers(model):
+                mixing = _attention(conv, looped, preserving=model.aggr == "vpa")
                 yield Step(conv, [Term(conv.lin.weight, mixing)], conv.bias)
         case SGC():
             lin = model.conv.lin
@@ -101,6 +102,22 @@ def _convolutions(model: GCN, graph: Graph) -> Iterator[Step]:
         around = aggregation(graph, model.aggr, rectified=number > 0)
         terms = [Term(conv.lin_rel.weight, around), Term(conv.lin_root.weight, unmixed)]
         yield Step(conv, terms, conv.lin_rel.bias)
+
+
+def _attention(conv: Any, graph: Graph, *, preserving: bool) -> Mixing:
+    """Expect a sum with the attention's own coefficients, taken as constants: Lemma 3."""
+
+    def mixing(v: Variances, x: Tensor, correlated: bool) -> Mixed:
+        sent, received = (conv.lin(x) @ att.flatten() for att in (conv.att_src, conv.att_dst))
+        logits = from_sources(sent.unsqueeze(1), graph) + from_targets(received.unsqueeze(1), graph)
+        share = softmax(leaky_relu(logits.squeeze(1), 0.2), graph, None, x).double()
+        total = aggregate(torch.ones_like(v), graph, "sum", share.square())
+        share = share / from_targets(total, graph).sqrt().squeeze(1) if preserving else share
+        return weighted_sum(graph, torch.ones(graph.num_targets, 1).to(v), edges=share)(
+            v, x, correlated
+        )
+
+    return mixing
 
 
 def _hops(model: SGC, graph: Graph) -> Mixing:

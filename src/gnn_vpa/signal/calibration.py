@@ -121,8 +121,8 @@ def calibrate(
     """
     model = checked_model(model)
     call = call_of(model, data, max_nodes)
-    weights = {weight: weight.detach().clone() for weight in model.parameters()}
     work = _Work(model, nodes)
+    weights = {weight: weight.detach().clone() for weight in model.parameters()}
     try:
         with as_training_starts(model), work:
             _run(model, call)

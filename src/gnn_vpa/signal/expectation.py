@@ -35,18 +35,24 @@ def unmixed(v: Variances, x: Tensor, correlated: bool) -> Mixed:
 
 
 def weighted_sum(
-    graph: Graph, scale: Tensor, weight: Tensor | None = None, own: bool = False
+    graph: Graph,
+    scale: Tensor,
+    weight: Tensor | None = None,
+    *,
+    edges: Tensor | None = None,
+    own: bool = False,
 ) -> Mixing:
-    r"""Expect ``y_i = s_i sum_j w_j x_j``, and with ``own`` the node itself added.
+    r"""Expect ``y_i = s_i sum_j w_j u_ij x_j``, and with ``own`` the node itself added.
 
-    ``Var(y_i) = sum_j c_j^2 v_j + rho ((sum_j c_j sqrt(v_j))^2 - sum_j c_j^2 v_j)`` with the
-    coefficients ``c_j = s_i w_j`` and the variances ``v_j`` of the messages. Independent ones
+    ``Var(y_i) = sum_j c_ij^2 v_j + rho ((sum_j c_ij sqrt(v_j))^2 - sum_j c_ij^2 v_j)`` with the
+    coefficients ``c_ij = s_i w_j u_ij`` and the variances ``v_j`` of the messages. Independent ones
     (``rho = 0``) add their variances: Lemmas 1 and 3.
 
     Args:
         graph: The edges.
         scale: ``s``, ``[targets, 1]``.
         weight: ``w``, ``[sources, 1]``; by default 1.
+        edges: ``u``, ``[edges]``, not negative; by default 1.
         own: Whether ``x_i`` is added, with coefficient 1.
     """
     scale = scale.double()
@@ -55,8 +61,9 @@ def weighted_sum(
 
     def mixing(v: Variances, x: Tensor, correlated: bool) -> Mixed:
         rho = message_correlation(x, around) if correlated else 0.0
-        squares = scale.square() * aggregate(weight.square() * v, graph, "sum")
-        total = scale * aggregate(weight * v.sqrt(), graph, "sum")
+        squared = None if edges is None else edges.square()
+        squares = scale.square() * aggregate(weight.square() * v, graph, "sum", squared)
+        total = scale * aggregate(weight * v.sqrt(), graph, "sum", edges)
         if own:
             squares, total = squares + v, total + v.sqrt()
         return Mixed(squares + rho * (total.square() - squares), rho)

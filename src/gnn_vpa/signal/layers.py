@@ -51,8 +51,7 @@ def signal_by_layer(
     activations are rectified normals. The average over all nodes is returned.
 
     Args:
-        model: GIN, GCN, GAT or SGC, or a ``DeepGCN``, with initial weights. Attention counts as
-            uniform, which it nearly is then.
+        model: GIN, GCN, GAT or SGC, or a ``DeepGCN``, with initial weights.
         x: Features ``[nodes, in_channels]``, or the codes ``[nodes]`` of one-hot ones.
         graph: A ``Graph`` or an ``edge_index``, without multiplicities.
         readout: ``Graph.readout(batch)``, or ``batch [nodes]`` itself.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..nn import Looped, Scaled, WithSelf
+from ..nn import Blocks, Looped, Scaled, WithSelf
 from ..nn._layers import Joint, Layers
 from ..ops import Graph
 from ..ops._csr import CSR
@@ -20,7 +20,7 @@ class Batch(NamedTuple):
     x: Tensor  # codes [L * S], or features [L * S, in]
     graph: Graph | Scaled | WithSelf | Looped | Layers | None
     readout: Graph | Scaled | Joint  # from slots to graphs
-    nodes: Tensor | None  # [L * S], how many nodes a slot stands for; 0 where it is empty
+    nodes: Tensor | Blocks  # [L * S], how many nodes a slot stands for; 0 where it is empty
     y: Tensor  # [L * B]
     real: Tensor  # [L, B], false where a lane has no graph
 

@@ -63,7 +63,7 @@ class Group:
 
     def run_epoch(self) -> None:
         """Train on every graph once, then judge the weights."""
-        order, uniform = self._order(self.epoch), self._uniform()
+        order, uniform = self._order(self.epoch).to(self.data.y.device), self._uniform()
         steps = order.shape[1]
         losses = torch.zeros(len(self.lanes), device=order.device, dtype=self.dtype)
         self.model.train()
@@ -125,7 +125,7 @@ class Group:
             draw = generator(key, "order", epoch)
             ids = lane.split.train
             shuffled.append(ids[torch.randperm(len(ids), generator=draw)])
-        return stacked(shuffled, self.protocol.batch_size).to(self.data.y.device)
+        return stacked(shuffled, self.protocol.batch_size)
 
     def _uniform(self) -> Tensor:
         """Return the numbers for dropout of this epoch, ``[steps, *model.dropout_shape]``."""

@@ -87,7 +87,7 @@ class Layered:
             x,
             Layers(tuple(hops)) if hops else None,
             self._joint(read, readout, ids),
-            None,
+            torch.from_numpy(first.nodes),
             self.y[ids.clamp(min=0)].flatten(),
             ids >= 0,
         )

@@ -1,9 +1,8 @@
 """Many steps' batches at once, each of one shape: what captured steps read.
 
-A batch is a list of graphs for each lane. Every lane has the same number of slots, and the step
-room for the same number of edges, so that a captured step fits all batches of a size. Slots that
-hold no node belong to one more graph of their lane, which nobody asks for; edges that are none
-lead from the last slot, which never holds a node, to itself.
+A batch is a list of graphs for each lane. A lane owns as many blocks of rows as its nodes need, and
+a step has room for the same number of blocks and edges, so that a captured step fits all batches
+of a size. Rows that hold no node belong to no graph; edges that are none belong to no row.
 
 Nothing here looks at a value on the host, and a call plans as many steps as memory allows: its
 hundred small kernels are shared by all of them.
@@ -15,8 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..nn import Looped, Scaled, WithSelf
-from ..ops import Graph
+from ..nn import Blocks, Looped, Scaled, WithSelf
+from ..ops import Graph, backend
 from ..ops._csr import CSR
 from .batch import Batch
 from .lanes import Form, exponent_of, form_of
@@ -29,10 +28,17 @@ _Edges = tuple[
 
 
 class Shape(NamedTuple):
-    """Room of a step: slots in each lane, and edges in all lanes together."""
+    """Room of a step, for all lanes together."""
 
-    slots: int
+    blocks: int
+    size: int  # rows of a block
+    most: int  # blocks of a lane, at most
     edges: int
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.blocks * self.size
 
 
 class Tables(NamedTuple):
@@ -94,18 +100,23 @@ def _with_own_edges(graph: Graph) -> Graph:
 
 
 class Plan(NamedTuple):
-    """K steps, each with L lanes of S slots (R = L * S rows) and B + 1 graphs, E edges in all.
+    """K steps, each with L lanes of B graphs, C blocks and R rows, E edges in all.
 
     What a model does not need is None.
     """
 
     x: Tensor  # [K, R] or [K, R, in]
     nodes: Tensor  # [K, R]
-    ptr: Tensor  # [K, L * (B + 1) + 1], the graphs' slots
-    member: Tensor  # [K, R], the slots' graphs
-    y: Tensor  # [K, L * (B + 1)]
-    real: Tensor  # [K, L, B + 1]
-    pool: Tensor | None  # [K, L * (B + 1)], scale of the readout
+    lane: Tensor  # [K, C], of each block
+    block: Tensor  # [K, L + 1], the first block of each lane
+    y: Tensor  # [K, L * B]
+    real: Tensor  # [K, L, B]
+    ptr: Tensor  # [K, L * B + 1], the readout by graph …
+    row: Tensor  # [K, R]
+    back_row: Tensor  # [K, R + 1], … and by row
+    member: Tensor  # [K, R]
+    times: Tensor | None  # [K, R], multiplicities of the readout
+    pool: Tensor | None  # [K, L * B], its scale
     rowptr: Tensor | None  # [K, R + 1], edges by target …
     col: Tensor | None  # [K, E]
     weight: Tensor | None  # [K, E], multiplicities, or all of an edge's weight
@@ -128,48 +139,92 @@ def plan(known: Tables, ids: Tensor, shape: Shape) -> Plan:
         shape: The steps' room; what does not fit is cut off, so it must be large enough.
     """
     data = known.data
-    steps, lanes, width = ids.shape
-    rows, device = lanes * shape.slots, ids.device
+    steps, rows, device = len(ids), shape.rows, ids.device
     real, safe = ids >= 0, ids.clamp(min=0)
-    begin = data.node_ptr[safe]
-    count = torch.where(real, data.node_ptr[safe + 1] - begin, 0)
+    first = data.node_ptr[safe]
+    count = torch.where(real, data.node_ptr[safe + 1] - first, 0)
     end = count.cumsum(2)
-    # One more graph for each lane has the slots that are left.
-    lengths = torch.cat([count, shape.slots - end[..., -1:]], dim=2)
-    owner = torch.repeat_interleave(lengths.flatten(), output_size=steps * rows)
-    offset = _closed(begin - (end - count), 0).flatten()[owner].view(steps, lanes, shape.slots)
-    held = _closed(real, False).flatten()[owner].view(steps, rows)
-    node = offset + torch.arange(shape.slots, device=device)
-    node = torch.where(held, node.view(steps, rows), 0)
+    block = _pointers(blocks(end[..., -1], shape.size))
+    lane, _ = _spread(block.diff(), shape.blocks)
+    lane = lane.clamp(max=ids.shape[1] - 1)
+    row_lane = lane.repeat_interleave(shape.size, dim=1)
 
-    per_step = torch.arange(0, steps * lanes * (width + 1), lanes * (width + 1), device=device)
-    member = owner.view(steps, rows) - per_step.unsqueeze(1)
-    ptr = torch.zeros(steps, lanes * (width + 1) + 1, dtype=torch.int32, device=device)
-    ptr[:, 1:] = lengths.flatten(1).cumsum(1)
+    begin = (end - count + (block[:, :-1] * shape.size).unsqueeze(2)).flatten(1)
+    owner, place = _spread(count.flatten(1), rows)  # of the rows that hold a node, in order
+    there = owner < begin.shape[1]
+    row = torch.where(there, _ended(begin).gather(1, owner) + place, rows)
+    held = torch.zeros(steps, rows + 1, dtype=torch.bool, device=device)
+    held = held.scatter_(1, row, there)[:, :-1]  # what is not there writes behind the last
+    member_node = torch.where(there, _ended(first.flatten(1)).gather(1, owner) + place, 0)
+    node = torch.zeros(steps, rows + 1, dtype=torch.int64, device=device)
+    node = node.scatter_(1, row, member_node)[:, :-1]
+
+    times = None if data.times is None else torch.where(there, data.times[member_node], 0)
     nodes = held.float() if data.times is None else torch.where(held, data.times[node], 0)
     pool = scale = None
     if known.form != "max":
-        pool = _closed(_power(known.size[safe], _pooling(known)), 1.0).flatten(1)
-        scale = _scale(known, node)
+        pool = _power(known.size[safe], _pooling(known).unsqueeze(1)).flatten(1)
+        scale = _scale(known, node, row_lane)
     edges: _Edges = (None,) * 6
     if known.graph is not None:
         edges = _edges(known, node, held, scale, shape.edges)
     return Plan(
-        known.x[node + known.shift.repeat_interleave(shape.slots)],
+        known.x[node + known.shift[row_lane]],
         nodes,
-        ptr,
-        member.int(),
-        _closed(data.y[safe], 0).flatten(1),
-        _closed(real, False),
+        lane.int(),
+        block,
+        data.y[safe].flatten(1),
+        real,
+        _pointers(count.flatten(1)),
+        row.clamp(max=rows - 1).int(),
+        _pointers(held),
+        owner.clamp(max=begin.shape[1] - 1).int(),
+        times,
         pool,
         *edges,
         scale=None if known.owned else scale,
     )
 
 
-def _closed(values: Tensor, last: float) -> Tensor:
-    """Add the value of each lane's one more graph: ``[K, L, B] -> [K, L, B + 1]``."""
-    return torch.nn.functional.pad(values, (0, 1), value=last)
+def blocks(rows: Tensor, size: int) -> Tensor:
+    """Return how many blocks so many rows need: at least one.
+
+    Example:
+        >>> blocks(torch.tensor([0, 64, 65]), 64)
+        tensor([1, 1, 2])
+    """
+    return ((rows + size - 1) // size).clamp(min=1)
+
+
+def _spread(lengths: Tensor, room: int) -> tuple[Tensor, Tensor]:
+    """Give each of ``lengths [K, R]`` as many positions of ``room``, one behind the other.
+
+    Returns:
+        The owner of each position, ``R`` where there is none, and its place among the owner's:
+        ``[K, room]``.
+    """
+    steps, rows = lengths.shape
+    end = _running(lengths)
+    filled = torch.cat([lengths, room - end[:, -1:]], dim=1)
+    owner = torch.repeat_interleave(filled.flatten(), output_size=steps * room).view(steps, room)
+    owner -= torch.arange(0, steps * (rows + 1), rows + 1, device=lengths.device).unsqueeze(1)
+    begin = torch.nn.functional.pad(end, (1, 0))
+    return owner, torch.arange(room, device=lengths.device) - begin.gather(1, owner)
+
+
+def _pointers(lengths: Tensor) -> Tensor:
+    """Return where each begins, and where the last one ends: ``[K, R] -> [K, R + 1]``."""
+    steps, rows = lengths.shape
+    pointers = torch.zeros(steps, rows + 1, dtype=torch.int32, device=lengths.device)
+    pointers[:, 1:] = _running(lengths)
+    return pointers
+
+
+def _running(numbers: Tensor) -> Tensor:
+    """Return running sums of each row, ``[K, R]``."""
+    # One scan over everything uses a whole GPU, a scan of each row a part of it for every row.
+    total = numbers.flatten().cumsum(0).view_as(numbers)
+    return total - (total[:, :1] - numbers[:, :1].long())
 
 
 def _pooling(known: Tables) -> Tensor:
@@ -180,38 +235,34 @@ def _pooling(known: Tables) -> Tensor:
 
 
 def _power(numbers: Tensor, exponent: Tensor) -> Tensor:
-    """Return ``N^(-p)`` with each lane's own ``p``, and 0 for 0: ``[K, L, …]``."""
+    """Return ``N^(-p)``, and 0 for 0."""
     some = torch.where(numbers > 0, numbers, 1)
-    power = some.pow(-exponent.to(some).view(1, -1, *(1,) * (numbers.dim() - 2)))
-    return torch.where(numbers > 0, power, 0)
+    return torch.where(numbers > 0, some.pow(-exponent), 0)
 
 
-def _scale(known: Tables, node: Tensor) -> Tensor | None:
+def _scale(known: Tables, node: Tensor, lane: Tensor) -> Tensor | None:
     """Return ``N^(-p)`` of each row's node, or ``p`` itself where the model takes that."""
     if known.degree is None:
         return None
-    steps, rows = node.shape
-    lanes, exponent = len(known.exponent), known.exponent
-    if known.form in ("gat", "sgc"):
-        return exponent.repeat_interleave(rows // lanes).expand(steps, rows).contiguous()
-    degree = known.degree[node].view(steps, lanes, rows // lanes)
-    return _power(degree, exponent).view(steps, rows)
+    exponent = known.exponent[lane]
+    return exponent if known.data.looped else _power(known.degree[node], exponent)
 
 
 def _edges(known: Tables, node: Tensor, held: Tensor, scale: Tensor | None, room: int) -> _Edges:
     assert known.graph is not None
     data, whole, back = known.data, known.graph.by_target, known.graph.by_source
-    rowptr, col, position, real, owner = _gathered(whole, node, held, room, data.looped)
-    back_ptr, back_col, back_position, _, _ = _gathered(back, node, held, room, data.looped)
+    full = data.looped and backend(node) != "triton"
+    rowptr, col, position, real, owner = _gathered(whole, node, held, room, full)
+    back_ptr, back_col, back_position, _, _ = _gathered(back, node, held, room, full)
     times = known.graph.multiplicity
     weight = None if times is None else torch.where(real, times[position], 0)
     if known.owned:
         assert scale is not None
-        scaled = _ended(scale).flatten()[owner]
+        scaled = _ended(scale).gather(1, owner)
         scaled = scaled if weight is None else scaled * weight
         # The first edge of a row is the node's own, and weighs 1.
-        weight = torch.where(position == _ended(whole.rowptr[node]).flatten()[owner], 1.0, scaled)
-        weight = torch.where(real, weight, 0)
+        own = position == _ended(whole.rowptr[node]).gather(1, owner)
+        weight = torch.where(real, torch.where(own, 1.0, scaled), 0)
     edge = None
     if weight is not None or data.numbered:
         assert back.edge is not None
@@ -227,24 +278,17 @@ def _gathered(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Return pointers, columns, where they stood, which are real, and their rows.
 
-    ``full``: the last row, which holds no node, owns the edges that are none.
+    ``full``: the last row, which holds no node, owns the edges that are none, for operations that
+    want a row for every edge.
     """
-    steps, rows = node.shape
-    device = node.device
+    rows = node.shape[1]
     first = csr.rowptr[node].long()
     length = torch.where(held, csr.rowptr[node + 1] - first, 0)
-    end = length.cumsum(1)
-    rowptr = torch.zeros(steps, rows + 1, dtype=torch.int32, device=device)
-    rowptr[:, 1:] = end
-    lengths = torch.cat([length, room - end[:, -1:]], dim=1)
-    owner = torch.repeat_interleave(lengths.flatten(), output_size=steps * room)
-    owner = owner.view(steps, room)
-    number = torch.arange(room, device=device)
-    slot = torch.arange(rows, device=device)
-    position = _ended(first - (end - length)).flatten()[owner] + number
-    shift = _ended(slot - node).flatten()[owner]
-    real = number < end[:, -1:]
-    position = torch.where(real, position, 0)
+    rowptr = _pointers(length)
+    owner, place = _spread(length, room)
+    real = owner < rows
+    position = torch.where(real, _ended(first).gather(1, owner) + place, 0)
+    shift = _ended(torch.arange(rows, device=node.device) - node).gather(1, owner)
     col = torch.where(real, csr.col[position] + shift, rows - 1).int()
     if full:
         rowptr[:, -1:] = room
@@ -256,22 +300,21 @@ def _ended(values: Tensor) -> Tensor:
     return torch.nn.functional.pad(values, (0, 1))
 
 
-def batch_of(known: Tables, step: Plan) -> Batch:
-    """Return one planned step as a model takes it."""
+def batch_of(known: Tables, step: Plan, most: int) -> Batch:
+    """Return one planned step as a model takes it; ``most``: blocks of a lane."""
     rows, graphs = len(step.nodes), len(step.y)
-    slot = torch.arange(rows + 1, dtype=torch.int32, device=step.nodes.device)
-    counted = known.data.times is not None
     readout: Graph | Scaled = Graph.of(
-        CSR(step.ptr, slot[:-1], None, rows),
-        CSR(slot, step.member, None, 1),
+        CSR(step.ptr, step.row, None, known.data.largest),
+        CSR(step.back_row, step.member, None, 1),
         (rows, graphs),
-        multiplicity=step.nodes if counted else None,
+        multiplicity=step.times,
     )
     if step.pool is not None:
         assert isinstance(readout, Graph)
         readout = Scaled(readout, step.pool)
     graph = _graph_of(known, step, rows)
-    return Batch(step.x, graph, readout, step.nodes, step.y, step.real)
+    nodes = Blocks(step.nodes, step.lane, step.block, most)
+    return Batch(step.x, graph, readout, nodes, step.y, step.real)
 
 
 def _graph_of(known: Tables, step: Plan, rows: int) -> Graph | Scaled | WithSelf | Looped | None:
@@ -281,8 +324,8 @@ def _graph_of(known: Tables, step: Plan, rows: int) -> Graph | Scaled | WithSelf
     assert step.back_ptr is not None
     assert step.back_col is not None
     whole, back = known.graph.by_target.longest, known.graph.by_source.longest
-    if known.data.looped:
-        whole = back = len(step.col)
+    if known.data.looped and backend(step.col) != "triton":
+        whole = back = len(step.col)  # see `_gathered`
     graph = Graph.of(
         CSR(step.rowptr, step.col, None, whole),
         CSR(step.back_ptr, step.back_col, step.back_edge, back),

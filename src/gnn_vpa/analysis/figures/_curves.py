@@ -18,8 +18,8 @@ from ._svg import WIDTH, Scale, element, path, picture, text
 if TYPE_CHECKING:
     import pandas as pd
 
-_HEIGHT = 230
-_LEFT, _RIGHT, _TOP, _BOTTOM = 42, WIDTH - 8, 28, _HEIGHT - 36
+HEIGHT = 230
+_LEFT, _RIGHT, _TOP, _BOTTOM = 42, WIDTH - 8, 28, HEIGHT - 36
 _MOST_POINTS = 200
 # Where the largest mean loss is this many times the smallest, a linear axis hides the small ones.
 _LOG_FROM = 30
@@ -55,11 +55,11 @@ def learning_curves(curves: pd.DataFrame) -> str:
         )
     (dataset, model), lines = names[0], _lines(curves)
     if not lines:
-        return picture(_HEIGHT, f"{model} on {dataset}", "No finite training loss.", [])
+        return picture(HEIGHT, f"{model} on {dataset}", "No finite training loss.", [])
     x, y = _scales(lines)
     ends = [f"{name} {line['mean'].iloc[-1]:.3g}" for name, line in lines.items()]
     return picture(
-        _HEIGHT,
+        HEIGHT,
         f"Training loss of {model} on {dataset}",
         f"Mean over folds at the last epoch: {listing(ends)}.",
         [

@@ -56,7 +56,7 @@ def plot_expressivity(rows: Sequence[Separation]) -> "Figure":
     datasets, precisions = (list(dict.fromkeys(row[i] for row in rows)) for i in (0, 3))
     with rc_context(_STYLE):
         figure = Figure(
-            figsize=(1.2 + 2.4 * len(precisions), 1.5 + 1.25 * len(datasets)), layout="constrained"
+            figsize=(1.2 + 2.4 * len(precisions), 1.5 + 1.3 * len(datasets)), layout="constrained"
         )
         panels = figure.subplots(
             len(datasets), len(precisions), sharex=True, sharey=True, squeeze=False
@@ -64,9 +64,9 @@ def plot_expressivity(rows: Sequence[Separation]) -> "Figure":
         for dataset, line in zip(datasets, panels, strict=True):
             for precision, axes in zip(precisions, line, strict=True):
                 _draw(axes, [row for row in rows if (row[0], row[3]) == (dataset, precision)])
-            line[0].set_ylabel(dataset, fontweight="bold", color="#222222")
+            line[0].set_title(dataset, loc="left", fontsize=10, fontweight="bold")
         for precision, axes in zip(precisions, panels[0], strict=True):
-            axes.set_title(precision, loc="left", fontsize=10, color="#555555")
+            axes.set_title(precision, loc="right", fontsize=10, color="#555555")
         for axes in panels[-1]:
             axes.set_xlabel("layers")
         _label(figure, panels[0, 0], sorted({row.depth for row in rows}))

@@ -191,7 +191,7 @@ def _outputs(
 ) -> _Outputs:
     dtype: torch.dtype = getattr(torch, precision)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # not those of the GPUs too
         model = build_model(
             "gin", quotient.x.shape[1], width, aggr, depth=quotient.depth, width=width
         )

@@ -1,0 +1,78 @@
+"""What ``--plan`` shows: what would run, how much of it at once, and how long it will take."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import typer
+
+from ..errors import GnnVpaError
+from ..experiments import (
+    Cell,
+    Group,
+    Needs,
+    Pace,
+    calibrate,
+    duration,
+    estimate,
+    finished,
+    grouped,
+    needs,
+    resolve_device,
+    seen,
+    worker_count,
+)
+from ..graphs import GraphSet, load
+from ._console import print_table, progress
+
+
+def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: str) -> None:
+    """Show what is done and what would run, without training more than a moment."""
+    device = resolve_device(device)
+    done = finished(out)
+    rest = [cell for cell in cells if cell.key not in done]
+    if not rest:
+        typer.echo(f"All {len(cells)} cells are finished, in {out}.")
+        return
+    paces, basis = seen(out), "from the cells that are finished"
+    if not paces:
+        with progress("Training each model for a moment to see how quick it is here"):
+            paces = calibrate(rest, data_dir=data_dir, device=device)
+        basis = "from a few epochs on the smallest data set"
+    workers = worker_count(device, len(rest))
+    # On the CPU cells are trained one by one; those that are alike are shown in one row there too.
+    groups = grouped(rest, "cuda")
+    with progress("Looking at the data"):
+        wanted = list(_needs(groups, data_dir, device))
+    rows = [_row(group, asked, paces, workers) for group, asked in zip(groups, wanted, strict=True)]
+    header = ["what", "cells", "trainings", "at once", "memory", "time"]
+    print_table(f"What would run on {device}", header, rows)
+    before = len(cells) - len(rest)
+    kept = f"{before} of {len(cells)} cells are finished. " if before else ""
+    side = f" in {workers} processes" if workers > 1 else ""
+    time = f"{estimate(rest, paces, workers)}, {basis}" if paces else "no data set is here to tell"
+    typer.echo(f"{kept}{len(rest)} cells would run{side}: {time}.")
+
+
+def _needs(groups: Sequence[Group], data_dir: Path | None, device: str) -> Iterator[Needs | None]:
+    """Yield what each group needs; None where that cannot be known: no data, or no training."""
+    data: dict[str, GraphSet | None] = {}
+    for group in groups:
+        if group.dataset not in data:
+            data.clear()  # groups of a data set stand together: no need to hold all of them
+            data[group.dataset] = _load(group.cells[0], data_dir)
+        graphs = data[group.dataset]
+        yield None if graphs is None or group.protocol is None else needs(group, graphs, device)
+
+
+def _load(cell: Cell, data_dir: Path | None) -> GraphSet | None:
+    try:
+        return load(cell.source or cell.dataset, data_dir)
+    except GnnVpaError:
+        return None
+
+
+def _row(group: Group, asked: Needs | None, paces: Sequence[Pace], workers: int) -> list[str]:
+    trainings = sum(cell.folds for cell in group.cells)
+    at_once = ["-", "-"] if asked is None else [str(asked.lanes), str(asked)]
+    time = duration(estimate(group.cells, paces, workers).seconds) if paces else "-"
+    return [str(group), str(len(group.cells)), str(trainings), *at_once, time]

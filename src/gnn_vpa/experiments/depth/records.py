@@ -1,0 +1,152 @@
+"""The results of the depth experiment in a folder: two CSV files that grow job by job."""
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import GnnVpaError
+from ..provenance import commit, device_name, versions
+from .job import Job, majority
+from .lanes import Outcome
+from .variant import Training, Variant
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESULTS = "depth.csv"
+SIGNALS = "signal.csv"
+_KEY = ["dataset", "features", "fold", "depth", "aggr", "weights", "residual"]
+_TRAINING = ["epochs", "width", "batch_size", "learning_rate", "dropout", "seed"]
+_MEASURED = [
+    "start_variance", "start_gradient_ratio", "first_loss", "last_loss", "diverged_epoch",
+    "best_epoch", "valid_accuracy", "test_accuracy", "majority", "seconds",
+]  # fmt: skip
+
+
+class Records:
+    """What a folder holds of the experiment, and a way to add to it.
+
+    Args:
+        folder: The folder; it is made with the first result.
+
+    Example:
+        >>> Records("runs/no-such-folder").results().empty
+        True
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def missing(self, job: Job) -> Job | None:
+        """Return the job without what is there already; None if all of it is.
+
+        Networks that train side by side do not know of each other, so a part gives the same.
+        """
+        there = self._keys()
+        left = tuple(v for v in job.variants if _key(job, v) not in there)
+        return replace(job, variants=left) if left else None
+
+    def add(self, job: Job, outcomes: Sequence[Outcome], seconds: float) -> None:
+        """Append what a job came to; ``seconds`` is the time of all its networks together."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        keys = [_row(job, outcome.variant) for outcome in outcomes]
+        signals = (
+            [*key.values(), layer, value]
+            for key, outcome in zip(keys, outcomes, strict=True)
+            for layer, value in enumerate(outcome.signal, start=1)
+        )
+        columns = [*_KEY, *_TRAINING]
+        _append(self.folder / SIGNALS, [*columns, "layer", "variance"], signals)
+        # Second, because a network counts as done if it stands here.
+        chance = majority(job)
+        results = (
+            [*key.values(), *_measured(outcome), chance, round(seconds, 2)]
+            for key, outcome in zip(keys, outcomes, strict=True)
+        )
+        _append(self.folder / RESULTS, [*columns, *_MEASURED], results)
+
+    def note(self, device: str, configuration: dict[str, Any]) -> None:
+        """Write down what the results are made with."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        made = {
+            "commit": commit(),
+            "device": device_name(device),
+            "versions": versions(),
+            "configuration": configuration,
+        }
+        (self.folder / "provenance.json").write_text(json.dumps(made, indent=2) + "\n")
+
+    def results(self, training: Training | None = None) -> "pd.DataFrame":
+        """Return a row for each network, of all or of those that were trained in one way."""
+        return _read(self.folder / RESULTS, _MEASURED, training)
+
+    def signals(self, training: Training | None = None) -> "pd.DataFrame":
+        """Return a row for each layer of each network, at the start of its training."""
+        return _read(self.folder / SIGNALS, ["layer", "variance"], training)
+
+    def _keys(self) -> set[tuple[str, ...]]:
+        path = self.folder / RESULTS
+        if not path.exists():
+            return set()
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        try:
+            return {tuple(row[name] for name in (*_KEY, *_TRAINING)) for row in rows}
+        except KeyError as error:
+            raise GnnVpaError(
+                f"{path} is not of this experiment: it has no column {error}. Use another --out."
+            ) from error
+
+
+def _row(job: Job, variant: Variant) -> dict[str, Any]:
+    training = asdict(job.training)
+    return {
+        "dataset": job.dataset,
+        "features": job.features,
+        "fold": job.fold,
+        "depth": job.depth,
+        "aggr": variant.aggr,
+        "weights": variant.weights,
+        "residual": variant.residual,
+        **{name: training[name] for name in _TRAINING},
+    }
+
+
+def _key(job: Job, variant: Variant) -> tuple[str, ...]:
+    return tuple(str(value) for value in _row(job, variant).values())
+
+
+def _measured(outcome: Outcome) -> list[Any]:
+    lasting = [outcome.loss[0], outcome.loss[-1]]
+    start = [outcome.signal[-1], outcome.gradient]
+    if outcome.diverged:
+        return [*start, *lasting, len(outcome.loss) - 1, "", "", ""]
+    best = outcome.best
+    return [*start, *lasting, "", best, outcome.valid[best], outcome.test[best]]
+
+
+def _append(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    fresh = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file)
+        if fresh:
+            writer.writerow(columns)
+        writer.writerows([_text(value) for value in row] for row in rows)
+
+
+def _text(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) and value != round(value, 6) else value
+
+
+def _read(path: Path, measured: Sequence[str], training: Training | None) -> "pd.DataFrame":
+    import pandas as pd
+
+    if not path.exists():
+        return pd.DataFrame(columns=[*_KEY, *_TRAINING, *measured])
+    frame = pd.read_csv(path)
+    for name, value in ({} if training is None else asdict(training)).items():
+        frame = frame[frame[name] == value]
+    return frame

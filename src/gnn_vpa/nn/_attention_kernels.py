@@ -1,0 +1,233 @@
+r"""One layer's attention on CUDA, in Triton: one kernel forward, two backward.
+
+With edges ``e = (i, j)`` of multiplicity ``m_e``, ``z_e = sent_j + received_i`` and
+``l_e = leaky_relu(z_e)``:
+
+    c_e = exp(l_e) / sum_k m_k exp(l_k),   s_i = (sum_e m_e c_e^2)^(-p_i),
+    out_i = s_i sum_e m_e c_e x_j
+
+over the edges of target i. Backward, with ``s`` constant and ``d_e = s_i m_e <g_i, x_j>``:
+
+    dl_e = c_e d_e - m_e c_e sum_k c_k d_k,   dz_e = dl_e * leaky_relu'(z_e),
+    dreceived_i = sum_e dz_e,   dsent_j = sum_e dz_e,   dx_j = sum_e s_i m_e c_e g_i
+
+A program has one row, or some rows of few edges; every sum has a fixed order.
+"""
+
+# mypy: ignore-errors
+# Triton's language shares Python's grammar, not its types.
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from ..ops._csr import CSR
+from ..ops._triton import _FEW, _ceil, _device, _power_of_2
+
+_TYPES = {torch.float32: tl.float32, torch.float64: tl.float64}
+
+
+@triton.jit
+def _rows(rowptr, num_rows, ROWS: tl.constexpr):
+    """Return this program's rows, which are there, and where their edges begin and how many."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    there = row < num_rows
+    start = tl.load(rowptr + row, mask=there, other=0)
+    return row, there, start, tl.load(rowptr + row + 1, mask=there, other=0) - start
+
+
+@triton.jit
+def _logits(
+    both, col, times, own, start, length, first,
+    ACC: tl.constexpr, SLOPE: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """Return edges of each row: positions, which are there, sources, multiplicities, z and l."""
+    place = first + tl.arange(0, TILE)
+    live = place[None, :] < length[:, None]
+    position = start[:, None] + place[None, :]
+    source = tl.load(col + position, mask=live, other=0).to(tl.int64)
+    if times is not None:
+        count = tl.load(times + position, mask=live, other=0).to(ACC)
+    else:
+        count = tl.where(live, 1.0, 0.0).to(ACC)
+    z = tl.load(both + source * 2, mask=live, other=0) + own[:, None]
+    logit = tl.where(z > 0, z, z * SLOPE)
+    return position, live, source, count, z, tl.where(count > 0, logit, float("-inf"))
+
+
+@triton.jit
+def _features(x, row, live, f, F):
+    """Load the features of a tile of rows, ``[ROWS, TILE, BLOCK]``."""
+    mask = live[:, :, None] & (f < F)[None, None, :]
+    return tl.load(x + row[:, :, None] * F + f[None, None, :], mask=mask, other=0)
+
+
+@triton.jit
+def _attend_kernel(
+    x, both, rowptr, col, times, power, out, share, factor, num_rows, F,
+    ACC: tl.constexpr, SLOPE: tl.constexpr,
+    ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Attend some targets: rows of ``out``, the share ``c`` of their edges, their factors ``s``."""
+    row, there, start, length = _rows(rowptr, num_rows, ROWS)
+    longest = tl.max(length, 0)
+    f = tl.arange(0, BLOCK)
+    own = tl.load(both + row * 2 + 1, mask=there, other=0)
+    top = tl.full([ROWS, TILE], float("-inf"), ACC)
+    for first in range(0, longest, TILE):
+        _, _, _, _, _, logit = _logits(
+            both, col, times, own, start, length, first, ACC, SLOPE, TILE
+        )
+        top = tl.maximum(top, logit)
+    highest = tl.max(top, 1)
+    highest = tl.where(highest == float("-inf"), 0.0, highest)
+    mass = tl.zeros([ROWS, TILE], ACC)
+    for first in range(0, longest, TILE):
+        _, _, _, count, _, logit = _logits(
+            both, col, times, own, start, length, first, ACC, SLOPE, TILE
+        )
+        mass += count * tl.exp(logit - highest[:, None])
+    total = tl.sum(mass, 1)
+    total = tl.where(total > 0, total, 1.0)
+    squares = tl.zeros([ROWS, TILE], ACC)
+    sums = tl.zeros([ROWS, BLOCK], ACC)
+    for first in range(0, longest, TILE):
+        position, live, source, count, _, logit = _logits(
+            both, col, times, own, start, length, first, ACC, SLOPE, TILE
+        )
+        c = tl.exp(logit - highest[:, None]) / total[:, None]
+        tl.store(share + position, c, mask=live)
+        squares += count * c * c
+        sums += tl.sum((count * c)[:, :, None] * _features(x, source, live, f, F), 1)
+    square = tl.sum(squares, 1)
+    log = tl.log(tl.where(square > 0, square, 1.0))
+    s = tl.exp(-tl.load(power + row, mask=there, other=0) * log)
+    tl.store(factor + row, s, mask=there)
+    inside = there[:, None] & (f < F)[None, :]
+    tl.store(out + row[:, None] * F + f[None, :], s[:, None] * sums, mask=inside)
+
+
+@triton.jit
+def _target_kernel(
+    grad, x, both, rowptr, col, times, share, factor, edges, grad_both, num_rows, F,
+    ACC: tl.constexpr, SLOPE: tl.constexpr,
+    ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Gradients by some targets' logits: ``dz`` of their edges, and the sums by ``received``."""
+    row, there, start, length = _rows(rowptr, num_rows, ROWS)
+    longest = tl.max(length, 0)
+    f = tl.arange(0, BLOCK)
+    own = tl.load(both + row * 2 + 1, mask=there, other=0)
+    inside = there[:, None] & (f < F)[None, :]
+    g = tl.load(grad + row[:, None] * F + f[None, :], mask=inside, other=0)
+    g *= tl.load(factor + row, mask=there, other=0)[:, None]
+    along = tl.zeros([ROWS, TILE], ACC)
+    for first in range(0, longest, TILE):
+        position, live, source, count, _, _ = _logits(
+            both, col, times, own, start, length, first, ACC, SLOPE, TILE
+        )
+        d = count * tl.sum(_features(x, source, live, f, F) * g[:, None, :], 2)
+        along += d * tl.load(share + position, mask=live, other=0)
+        tl.store(edges + position, d, mask=live)
+    pull = tl.sum(along, 1)
+    tl.debug_barrier()  # what one thread has stored another may load
+    total = tl.zeros([ROWS, TILE], ACC)
+    for first in range(0, longest, TILE):
+        position, live, _, count, z, _ = _logits(
+            both, col, times, own, start, length, first, ACC, SLOPE, TILE
+        )
+        c = tl.load(share + position, mask=live, other=0)
+        d = tl.load(edges + position, mask=live, other=0)
+        dz = c * (d - count * pull[:, None])
+        dz = tl.where(z > 0, dz, dz * SLOPE)
+        tl.store(edges + position, dz, mask=live)
+        total += tl.where(live, dz, 0.0)
+    tl.store(grad_both + row * 2 + 1, tl.sum(total, 1), mask=there)
+
+
+@triton.jit
+def _source_kernel(
+    grad, back_ptr, back_col, back_edge, times, share, factor, edges, grad_x, grad_both,
+    num_rows, F,
+    ACC: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Gradients by some sources: rows of ``grad_x``, and the sums of ``dz`` by ``sent``."""
+    row, there, start, length = _rows(back_ptr, num_rows, ROWS)
+    f = tl.arange(0, BLOCK)
+    total = tl.zeros([ROWS, TILE], ACC)
+    sums = tl.zeros([ROWS, BLOCK], ACC)
+    for first in range(0, tl.max(length, 0), TILE):
+        place = first + tl.arange(0, TILE)
+        live = place[None, :] < length[:, None]
+        position = start[:, None] + place[None, :]
+        target = tl.load(back_col + position, mask=live, other=0).to(tl.int64)
+        number = tl.load(back_edge + position, mask=live, other=0)
+        weight = tl.load(share + number, mask=live, other=0)
+        if times is not None:
+            weight *= tl.load(times + number, mask=live, other=0).to(ACC)
+        weight *= tl.load(factor + target, mask=live, other=0)
+        sums += tl.sum(weight[:, :, None] * _features(grad, target, live, f, F), 1)
+        total += tl.load(edges + number, mask=live, other=0)
+    inside = there[:, None] & (f < F)[None, :]
+    tl.store(grad_x + row[:, None] * F + f[None, :], sums, mask=inside)
+    tl.store(grad_both + row * 2, tl.sum(total, 1), mask=there)
+
+
+def attend(
+    x: Tensor, both: Tensor, by_target: CSR, times: Tensor | None, power: Tensor, slope: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the attended rows ``[R, F]``, the edges' shares and the targets' factors.
+
+    Args:
+        x: ``[R, F]``.
+        both: What a node sends and receives to the logits, ``[R, 2]``.
+        by_target: The graph, edges in the order of their targets.
+        times: Multiplicities, ``[E]``.
+        power: ``p`` of each target, ``[R]``.
+        slope: Of the leaky ReLU.
+    """
+    rows, width = x.shape
+    out, factor = torch.empty_like(x), x.new_empty(rows)
+    share = x.new_empty(len(by_target.col))
+    grid, shape = _shape(x, by_target)
+    with _device(x):
+        _attend_kernel[grid](
+            x, both, by_target.rowptr, by_target.col, times, power, out, share, factor,
+            rows, width, SLOPE=slope, **shape,
+        )  # fmt: skip
+    return out, share, factor
+
+
+def gradients(
+    grad: Tensor, x: Tensor, both: Tensor, by_target: CSR, by_source: CSR, times: Tensor | None,
+    share: Tensor, factor: Tensor, slope: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return the gradients by ``x`` and ``both``."""
+    rows, width = x.shape
+    edges, grad_x, grad_both = torch.empty_like(share), torch.empty_like(x), torch.empty_like(both)
+    with _device(x):
+        grid, shape = _shape(x, by_target)
+        _target_kernel[grid](
+            grad, x, both, by_target.rowptr, by_target.col, times, share, factor, edges, grad_both,
+            rows, width, SLOPE=slope, **shape,
+        )  # fmt: skip
+        grid, shape = _shape(x, by_source)
+        _source_kernel[grid](
+            grad, *by_source[:3], times, share, factor, edges, grad_x, grad_both, rows, width,
+            **shape,
+        )  # fmt: skip
+    return grad_x, grad_both
+
+
+def _shape(x: Tensor, csr: CSR) -> tuple[tuple[int], dict[str, Any]]:
+    """Return the grid, and rows x edges x features of a tile."""
+    block = _power_of_2(x.shape[1])
+    degree = len(csr.col) / len(x)
+    rows, tile, warps = 1, max(4, min(1024 // block, _power_of_2(round(degree)))), 1
+    if degree <= _FEW:
+        rows, tile, warps = max(1, 512 // block), 4, 2
+    shape = {"ROWS": rows, "TILE": tile, "BLOCK": block, "num_warps": warps}
+    return (_ceil(len(x), rows),), {"ACC": _TYPES[x.dtype]} | shape

@@ -1,0 +1,43 @@
+"""One layer's attention as one differentiable operation on CUDA."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ..ops import Graph
+from ..ops._csr import CSR
+from . import _attention_kernels
+
+
+class FusedAttention(torch.autograd.Function):
+    """``_attention_kernels.attend`` with its derivative."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, both: Tensor, graph: Graph, power: Tensor, slope: float
+    ) -> Tensor:
+        x, both = x.contiguous(), both.contiguous()
+        times, source = graph.multiplicity, graph.by_source
+        out, share, factor = _attention_kernels.attend(
+            x, both, graph.by_target, times, power, slope
+        )
+        edge = source.edge
+        if edge is None:
+            edge = torch.arange(len(source.col), dtype=source.col.dtype, device=x.device)
+        ctx.save_for_backward(
+            x, both, *graph.by_target[:2], *source[:2], edge, times, share, factor
+        )
+        ctx.slope = slope
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, both, rowptr, col, back_ptr, back_col, edge, times, share, factor = ctx.saved_tensors
+        grad_x, grad_both = _attention_kernels.gradients(
+            grad.contiguous(), x, both, CSR(rowptr, col, None, 0),
+            CSR(back_ptr, back_col, edge, 0), times, share, factor, ctx.slope,
+        )  # fmt: skip
+        return grad_x, grad_both, None, None, None

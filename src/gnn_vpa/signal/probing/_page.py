@@ -1,0 +1,101 @@
+"""The report as a page that needs nothing else, no script either."""
+
+from __future__ import annotations
+
+import io
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+from . import _table
+from ._figure import draw
+from ._numbers import number, percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ._report import Report
+
+_MOST_ROWS = 1000
+_INK = "#010203"  # drawn in this colour, shown in the reader's
+
+
+def render(report: Report) -> str:
+    """Return the text of the page."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader(__package__, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html").render(
+        verdict=report.verdict.splitlines(),
+        figure=Markup(_svg(draw(report.steps))),
+        description=_description(report),
+        header=_table.HEADER,
+        rows=_table.rows(report.steps, _MOST_ROWS),
+        degrees=_degrees(report),
+    )
+
+
+def table_html(report: Report) -> str:
+    """Return the table and the verdict as a piece of a notebook."""
+    cells = [_table.HEADER, *_table.rows(report.steps)]
+    head, *body = (
+        "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in line)
+        for tag, line in zip(["th"] + ["td"] * len(cells), cells, strict=False)
+    )
+    lines = "".join(f"<tr>{line}</tr>" for line in body)
+    said = "".join(f"<p>{escape(line)}</p>" for line in report.verdict.splitlines())
+    return f"{said}<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def _degrees(report: Report) -> list[tuple[str, list[list[str]]]]:
+    """Return the groups of each aggregation and readout, as cells."""
+    tables = []
+    for step in report.steps:
+        groups = step.by_size if step.step == "readout" else step.by_degree
+        if step.step in ("aggregation", "readout") and groups:
+            rows = sum(group.rows for group in groups)
+            cells = [
+                [
+                    str(group),
+                    percent(group.rows / rows),
+                    number(group.mean),
+                    number(group.variance),
+                    percent(group.share),
+                ]
+                for group in groups
+            ]
+            tables.append((f"{step.name}, {step.aggr or step.step}", cells))
+    return tables
+
+
+def _description(report: Report) -> str:
+    return (
+        f"Four panels over {len(report.steps)} steps of the network: variance forward, variance of "
+        "the gradient, mean square by in-degree, distance of neighbours. The table below has the "
+        "numbers."
+    )
+
+
+def _svg(figure: Figure) -> str:
+    """Return a figure as SVG that takes the colour of the text around it."""
+    from matplotlib import rc_context
+
+    figure.patch.set_alpha(0)
+    for axes in figure.axes:
+        axes.patch.set_alpha(0)
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "gnn-vpa"}):
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    for grey in ("#222222", "#555555", "#999999", "#000000"):
+        text = text.replace(f": {grey}", ": currentColor")
+    return re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r"<svg \1", text, count=1)

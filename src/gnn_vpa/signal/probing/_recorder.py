@@ -1,0 +1,242 @@
+"""Writing down what happens while a model runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch._dynamo import OptimizedModule
+from torch_geometric.nn import MessagePassing
+from torch_geometric.nn.aggr import Aggregation
+
+from ...ops._observe import Aggregated
+from ...pyg._propagate import VPMessagePassing
+from ._edges import Atlas, Edges
+from ._groups import Groups
+from ._inputs import is_readout, real_tensor
+from ._signals import Signal, Signals
+from ._smoothness import Smoothness
+
+StepName = Literal["input", "output", "message", "aggregation", "update", "readout"]
+
+OPAQUE = (torch.jit.ScriptModule, OptimizedModule)
+
+_ALIASES = {
+    "add": "sum",
+    "SumAggregation()": "sum",
+    "MeanAggregation()": "mean",
+    "MaxAggregation()": "max",
+    "VPAggregation()": "vpa",
+    "VPA()": "vpa",
+    "VariancePreservingAggregation()": "vpa",
+}
+
+
+@dataclass(eq=False)
+class Entry:
+    """One line of the record."""
+
+    path: str
+    kind: str
+    step: StepName
+    shape: tuple[int, ...]
+    signal: Signal
+    before: Signal | None = None  # what the step was made from
+    origin: Signal | None = None  # what the messages, or the whole layer's result, came from
+    aggr: str | None = None
+    smooth: Smoothness | None = None
+
+
+@dataclass(eq=False)
+class Frame:
+    """A call that has not returned yet."""
+
+    module: nn.Module
+    given: Signal | None
+    edges: Edges | None = None
+    in_message: bool = False
+    in_steps: bool = False  # PyG's steps are watched: what they aggregate with is theirs
+    source: Signal | None = None
+    message: Signal | None = None
+    aggregated: Signal | None = None
+
+
+class Recorder:
+    """Writes down every step of a model, as the hooks tell of it.
+
+    Args:
+        names: The path of each module in the model.
+        atlas: The graphs known so far.
+    """
+
+    def __init__(self, names: dict[nn.Module, str], atlas: Atlas) -> None:
+        self.entries: list[Entry] = []
+        self._names = names
+        self._atlas = atlas
+        self._signals = Signals(atlas)
+        self._stack: list[Frame] = []
+        self._busy = False  # our own sums over neighbours are not the model's
+
+    def given(self, x: Tensor) -> None:
+        """The model is given ``x``, of real numbers."""
+        signal = self._signals.of(x)
+        smooth = self._smoothness(x, signal)
+        self.entries.append(Entry("", "input", "input", tuple(x.shape), signal, smooth=smooth))
+
+    def enter(self, module: nn.Module, given: Any) -> None:
+        """A module is called."""
+        self._stack.append(Frame(module, self._signal_of(real_tensor(given))))
+
+    def leave(self, module: nn.Module, result: Any) -> None:
+        """A module returns ``result``, or None where an exception has left it."""
+        if self._frame_of(module) is None:
+            return
+        while (frame := self._stack[-1]).module is not module:
+            self._stack.pop()
+        if (out := real_tensor(result)) is not None:
+            last = len(self._stack) == 1 and self._signals.known(out) is None
+            if frame.aggregated is not None and _is_update(frame, out):
+                self._note(frame, "update", out, frame.aggregated, origin=frame.given)
+            elif isinstance(module, Aggregation):
+                self._note(frame, "readout", out, frame.given)
+            elif is_leaf(module) or last:
+                self._note(frame, "output", out, frame.given)
+        self._stack.pop()
+
+    def propagating(self, layer: nn.Module, edges: Edges | None, source: Tensor | None) -> None:
+        """A layer of PyG starts to pass messages along ``edges``, made from ``source``."""
+        if (frame := self._frame_of(layer)) is not None:
+            frame.edges, frame.in_message, frame.in_steps = edges, True, True
+            frame.message = None
+            frame.source = self._signal_of(real_tensor(source)) or frame.given
+
+    def message(self, layer: nn.Module, out: Any, axis: int) -> None:
+        """A layer of PyG has made its messages."""
+        frame, x = self._frame_of(layer), real_tensor(out)
+        if frame is not None:
+            frame.in_message = False
+            if x is not None:
+                groups = None if frame.edges is None else frame.edges.messages
+                frame.message = self._note(frame, "message", x, frame.source, groups, axis)
+
+    def aggregation(self, layer: nn.Module, out: Any, axis: int) -> None:
+        """A layer of PyG has aggregated its messages."""
+        frame, x = self._frame_of(layer), real_tensor(out)
+        if frame is not None and x is not None:
+            groups = None if frame.edges is None else frame.edges.nodes
+            before = frame.message or frame.source
+            frame.aggregated = self._note(
+                frame, "aggregation", x, before, groups, axis, frame.source
+            )
+
+    def propagated(self, layer: nn.Module) -> None:
+        """A layer of PyG has passed its messages."""
+        if (frame := self._frame_of(layer)) is not None:
+            frame.in_message = frame.in_steps = False
+
+    def aggregated(self, done: Aggregated) -> None:
+        """One of our own aggregations has run."""
+        frame = next((frame for frame in reversed(self._stack) if _may_aggregate(frame)), None)
+        if self._busy or frame is None or any(frame.in_steps for frame in self._stack):
+            return
+        if isinstance(self._stack[-1].module, Aggregation):
+            return  # a pooling module, which is noted when it returns
+        source = self._signals.of(done.x)
+        if is_readout(done.graph):
+            groups = self._atlas.groups(len(done.out))
+            self._note(frame, "readout", done.out, source, groups)
+            return
+        frame.edges = edges = self._atlas.edges_of(done.graph)
+        message = self._signals.of_messages(done, edges)
+        shape = (len(edges.target), *done.x.shape[1:])
+        self._append(frame, "message", shape, message, source)
+        frame.aggregated = self._note(
+            frame, "aggregation", done.out, message, edges.nodes, origin=source
+        )
+
+    def close(self) -> None:
+        """Take back every hook on a tensor; what has been written down stays."""
+        self._signals.close()
+        self._stack.clear()
+
+    def _note(
+        self,
+        frame: Frame,
+        step: StepName,
+        x: Tensor,
+        before: Signal | None,
+        groups: Groups | None = None,
+        axis: int = 0,
+        origin: Signal | None = None,
+    ) -> Signal:
+        """Measure a step's result and write it down."""
+        inside = next((f.edges for f in reversed(self._stack) if f.in_message), None)
+        signal = self._signals.of(x, groups, axis, inside)
+        entry = self._append(frame, step, tuple(x.shape), signal, before)
+        entry.origin = origin
+        if step == "update":
+            entry.smooth = self._smoothness(x, signal)
+        return signal
+
+    def _append(
+        self,
+        frame: Frame,
+        step: StepName,
+        shape: tuple[int, ...],
+        signal: Signal,
+        before: Signal | None,
+    ) -> Entry:
+        path, kind = self._names.get(frame.module, ""), type(frame.module).__name__
+        aggr = self._aggr() if step in ("aggregation", "readout") else None
+        self.entries.append(Entry(path, kind, step, shape, signal, before, aggr=aggr))
+        return self.entries[-1]
+
+    def _signal_of(self, x: Tensor | None) -> Signal | None:
+        if x is None:
+            return None
+        inside = next((f.edges for f in reversed(self._stack) if f.in_message), None)
+        return self._signals.of(x, messages_of=inside)
+
+    def _smoothness(self, x: Tensor, signal: Signal) -> Smoothness | None:
+        if x.dim() < 2 or signal.groups is None or signal.groups.unit != "node" or x.is_complex():
+            return None
+        if (neighbours := self._atlas.neighbours(len(x))) is None:
+            return None
+        self._busy = True
+        try:
+            return neighbours.smoothness(x)
+        finally:
+            self._busy = False
+
+    def _frame_of(self, layer: nn.Module) -> Frame | None:
+        return next((frame for frame in reversed(self._stack) if frame.module is layer), None)
+
+    def _aggr(self) -> str | None:
+        """Return the aggregation that the innermost module with such an attribute names."""
+        for frame in reversed(self._stack):
+            if isinstance(frame.module, VPMessagePassing):
+                return "vpa"
+            aggr = getattr(frame.module, "aggr", None)
+            if aggr is not None:
+                names = [aggr] if isinstance(aggr, str) else [str(name) for name in aggr]
+                return ", ".join(_ALIASES.get(name, name) for name in names)
+        return None
+
+
+def is_leaf(module: nn.Module) -> bool:
+    """Tell whether a module is one that the record does not look into."""
+    return isinstance(module, OPAQUE) or next(module.children(), None) is None
+
+
+def _may_aggregate(frame: Frame) -> bool:
+    """Tell whether a module is a layer rather than a part of one, such as a Linear."""
+    return hasattr(frame.module, "aggr") or next(frame.module.children(), None) is not None
+
+
+def _is_update(frame: Frame, out: Tensor) -> bool:
+    """Tell whether a result is still about the nodes: a whole model may return scores of graphs."""
+    if isinstance(frame.module, MessagePassing) or frame.edges is None:
+        return True
+    return out.dim() > 1 and len(out) == frame.edges.num_targets

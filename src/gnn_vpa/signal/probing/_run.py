@@ -1,0 +1,131 @@
+"""One forward and one backward pass under observation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ...errors import UsageError
+from ._hooks import layers, unseen, watched
+from ._inputs import arguments, atlas_of, real_tensor, tensors
+from ._isolation import private_copy, private_inputs, same_place, untouched_random_state
+from ._recorder import Recorder
+from ._step import Step, steps_of
+
+Loss = Callable[[Any], Tensor]  # the model's output -> a number
+
+
+class Call(NamedTuple):
+    """A model and what it is called with: ``model(*args, **kwargs)``."""
+
+    model: nn.Module
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class Run(NamedTuple):
+    """What came of it: the steps, and sentences about what could not be seen."""
+
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...]
+
+
+def observe(call: Call, loss: Loss | None = None, *, backward: bool = True) -> Run:
+    """Run a model on a copy and record its signal; nothing of the caller's changes."""
+    model, args, kwargs = call
+    if not isinstance(model, nn.Module):
+        raise UsageError(
+            f"model: expected a torch.nn.Module, got {type(model).__name__}. "
+            "Pass the model itself, not its class or its output."
+        )
+    same_place(model, tensors((args, kwargs)))
+    notes = unseen(model)
+    trainable = any(p.requires_grad for p in model.parameters())
+    copied = private_copy(model)
+    with untouched_random_state(), torch.inference_mode(False), torch.set_grad_enabled(backward):
+        args, kwargs = private_inputs((args, kwargs), differentiable=backward and not trainable)
+        named = arguments(copied, args, kwargs)
+        recorder = Recorder(layers(copied), atlas := atlas_of(named))
+        try:
+            with watched(copied, recorder, atlas):
+                if (x := real_tensor(list(named.values()))) is not None:
+                    recorder.given(x)
+                out = _called(copied, args, kwargs)
+            if backward:
+                notes += _differentiated(copied, out, loss, (args, kwargs))
+        finally:
+            recorder.close()
+    return Run(steps_of(recorder.entries), tuple(notes))
+
+
+def _called(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    try:
+        return model(*args, **kwargs)
+    except Exception as error:
+        shapes = ", ".join(
+            f"{name}: {list(value.shape) if isinstance(value, Tensor) else type(value).__name__}"
+            for name, value in arguments(model, args, kwargs).items()
+        )
+        raise UsageError(
+            f"the model does not run on these inputs ({shapes or 'none'}). {_place(model, error)} "
+            f"raised {type(error).__name__}: {error}. Call model(...) with the same inputs to see "
+            "where."
+        ) from error
+
+
+def _place(model: nn.Module, error: BaseException) -> str:
+    """Return the innermost module in which an error was raised."""
+    names, found = {module: path for path, module in model.named_modules()}, model
+    trace = error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_locals.get("self")
+        if isinstance(module, nn.Module) and module in names:
+            found = module
+        trace = trace.tb_next
+    return f"{names[found] or 'The model'} ({type(found).__name__})"
+
+
+def _differentiated(model: nn.Module, out: Any, loss: Loss | None, given: Any) -> list[str]:
+    """Send a gradient back through the model; return what is to be said about it."""
+    if loss is not None:
+        value = _loss_of(loss, out)
+        ends: list[Tensor] = [value]
+        gradients: list[Tensor] | None = None
+    else:
+        floating = [t for t in tensors(out) if t.is_floating_point() or t.is_complex()]
+        ends = [t for t in floating if t.requires_grad]
+        if not ends:
+            what = f"returned {type(out).__name__}" if not floating else "has nothing to train"
+            return [
+                f"The model {what}, so no gradient could be sent back: the forward signal is all "
+                "there is. Pass loss=, a function of what the model returns."
+            ]
+        draw = torch.Generator().manual_seed(0)
+        gradients = [torch.randn(t.shape, generator=draw, dtype=torch.float32).to(t) for t in ends]
+    starts: list[Tensor] = [p for p in model.parameters() if p.requires_grad]
+    starts += [t for t in tensors(given) if t.requires_grad]
+    try:
+        # Not backward(): that would add to .grad, and call the hooks that wait for it.
+        torch.autograd.grad(ends, starts, gradients, allow_unused=True)
+    except RuntimeError as error:
+        return [f"The backward pass failed, so its signal is missing: {error}"]
+    return []
+
+
+def _loss_of(loss: Loss, out: Any) -> Tensor:
+    try:
+        value = loss(out)
+    except Exception as error:
+        raise UsageError(
+            f"loss: failed on what the model returned ({type(out).__name__}) with "
+            f"{type(error).__name__}: {error}. It is called as loss(model(*inputs))."
+        ) from error
+    if not isinstance(value, Tensor) or value.numel() != 1 or not value.requires_grad:
+        raise UsageError(
+            f"loss: expected a single number that depends on the model, got "
+            f"{list(value.shape) if isinstance(value, Tensor) else type(value).__name__}."
+        )
+    return value

@@ -1,0 +1,155 @@
+"""Tensors measured as they pass by, once each, and their gradients when they come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from weakref import ref
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from ...ops._observe import Aggregated
+from ._edges import Atlas, Edges
+from ._groups import Groups
+from ._rows import Rows, rows_of
+from ._statistics import Sums
+
+
+@dataclass(eq=False)
+class Signal:
+    """What was measured of one tensor, and of the gradient that came back to it."""
+
+    forward: Sums
+    groups: Groups | None
+    backward: Sums | None = None
+
+
+class Signals:
+    """Every tensor measured so far: numbers, and never the tensor itself.
+
+    Args:
+        atlas: The graphs known so far, which say what the rows of a tensor stand for.
+    """
+
+    def __init__(self, atlas: Atlas) -> None:
+        self._atlas = atlas
+        self._known: dict[int, tuple[_Reference, int, Signal | None]] = {}
+        self._recent: list[tuple[_Reference, tuple[int, int, int], Rows]] = []
+        self._handles: list[RemovableHandle] = []
+
+    def of(
+        self,
+        x: Tensor,
+        groups: Groups | None = None,
+        axis: int = 0,
+        messages_of: Edges | None = None,
+    ) -> Signal:
+        """Return what is known of a tensor; measure it if it is new, or was changed in place.
+
+        Args:
+            x: A tensor of real or complex numbers.
+            groups: What its rows stand for; by default as the atlas has it.
+            axis: The axis of the rows.
+            messages_of: The edges whose messages are just being made, if any are.
+        """
+        if (known := self.known(x)) is not None:
+            return known
+        if groups is None and x.dim() > 1:
+            groups = self._atlas.groups(x.shape[axis], messages_of)
+        if groups is not None and not _fits(groups, x.shape[axis]):
+            groups = None
+        axis = axis if x.dim() else 0
+        signal = Signal(Sums.of(self._rows(x, axis), groups), groups)
+        whole = _whole(x)
+        self._known[id(whole)] = (ref(whole), _version(whole), signal)
+        if x.requires_grad and not isinstance(x, nn.Parameter):
+            self._await_gradient(x, signal, axis)
+        return signal
+
+    def known(self, x: Tensor) -> Signal | None:
+        """Return what is known of a tensor that has been measured and not been changed since."""
+        whole = _whole(x)
+        tensor, version, signal = self._known.get(id(whole), (_nothing, 0, None))
+        return signal if tensor() is whole and version == _version(whole) else None
+
+    def of_messages(self, done: Aggregated, edges: Edges) -> Signal:
+        """Measure messages that were never formed, by the rows of their sources and weights.
+
+        Their gradient is ``factor_i`` times that of their sum, so that is measured by rows too.
+        """
+        if done.weight is None:
+            flows = edges.flows
+            rows = self._rows(done.x).taken(flows.source).repeated(flows.times)
+            signal = Signal(Sums.of(rows, flows.groups), flows.groups)
+        else:
+            weight = done.weight.view(len(done.weight), -1)
+            rows = self._rows(done.x, heads=weight.shape[1])
+            rows = rows.taken(edges.source).weighted(weight)
+            signal = Signal(Sums.of(rows, edges.messages), edges.messages)
+        if done.linear and done.out.requires_grad and done.x.requires_grad:
+            factor = done.factor
+
+            def measure(gradient: Tensor) -> None:
+                rows = self._rows(gradient, heads=1 if factor is None else factor.shape[1])
+                rows = rows if factor is None else rows.weighted(factor)
+                signal.backward = Sums.of(rows.repeated(edges.received), edges.nodes)
+
+            self._hook(done.out, measure)
+        return signal
+
+    def close(self) -> None:
+        """Take back every hook on a tensor; what has been measured stays."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self._known.clear()
+        self._recent.clear()
+
+    def _await_gradient(self, x: Tensor, signal: Signal, axis: int) -> None:
+        def measure(gradient: Tensor) -> None:
+            signal.backward = Sums.of(self._rows(gradient, axis), signal.groups)
+
+        self._hook(x, measure)
+
+    def _rows(self, x: Tensor, axis: int = 0, heads: int = 1) -> Rows:
+        """Return the sums over rows, for a while remembered.
+
+        A tensor and its messages are measured one after the other, and the gradient of a sum goes
+        back to both of its terms.
+        """
+        asked = (_version(x), axis, heads)
+        for tensor, known, rows in self._recent:
+            if tensor() is x and known == asked:
+                return rows
+        rows = rows_of(_real(x), axis, heads)
+        self._recent = [*self._recent[-1:], (ref(x), asked, rows)]
+        return rows
+
+    def _hook(self, x: Tensor, measure: Callable[[Tensor], None]) -> None:
+        self._handles.append(x.register_hook(measure))  # type: ignore[no-untyped-call]
+
+
+_Reference = Callable[[], Tensor | None]
+
+
+def _nothing() -> None:
+    return None
+
+
+def _whole(x: Tensor) -> Tensor:
+    """Return the tensor that ``x`` is all of, in another shape; else itself."""
+    return x if x._base is None or x._base.numel() != x.numel() else x._base
+
+
+def _version(x: Tensor) -> int:
+    return 0 if x.is_inference() else x._version
+
+
+def _real(x: Tensor) -> Tensor:
+    return torch.view_as_real(x.detach().resolve_conj()) if x.is_complex() else x
+
+
+def _fits(groups: Groups, count: int) -> bool:
+    return all(part is None or len(part) == count for part in groups[1:])

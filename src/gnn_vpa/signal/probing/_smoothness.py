@@ -1,0 +1,93 @@
+"""Oversmoothing: how different neighbours still are."""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...ops import Graph, aggregate
+
+_CLOSE = 0.05  # an energy below this share of its two parts has lost digits in float32
+
+
+class Smoothness(NamedTuple):
+    r"""Two measures of the distance between neighbours, on the device until somebody asks.
+
+    Attributes:
+        dirichlet: The Dirichlet energy ``1/n sum_i sum_{j in N(i)} |x_i - x_j|^2``, ``[]``.
+        distance: The mean average distance ``mean_i mean_{j in N(i)} (1 - cos(x_i, x_j))`` over
+            the nodes with neighbours, ``[]``; a row of zeros has cosine 0 with every other.
+    """
+
+    dirichlet: Tensor
+    distance: Tensor
+
+
+class Neighbours:
+    """A graph without self-loops, with as many sources as targets.
+
+    Args:
+        source: ``[num_edges]``.
+        target: ``[num_edges]``.
+        num_nodes: Number of nodes.
+    """
+
+    def __init__(self, source: Tensor, target: Tensor, num_nodes: int) -> None:
+        self._graph = Graph(torch.stack([source, target]), num_nodes)
+        self._received = self._graph.degree.double()
+        self._sent = torch.bincount(source, minlength=num_nodes).double()
+
+    def smoothness(self, x: Tensor) -> Smoothness | None:
+        """Measure the features ``x [num_nodes, ...]``; None if no node has a neighbour."""
+        if self._graph.num_edges == 0:
+            return None
+        x = x.detach().flatten(1)
+        x = x.double() if x.dtype == torch.float64 or not x.is_cpu else x.float()
+        return Smoothness(self._energy(x) / len(x), self._distance(x))
+
+    def _energy(self, x: Tensor) -> Tensor:
+        """Return ``sum_ij |x_i - x_j|^2``, with enough digits however alike neighbours are."""
+        # The same for all that are connected, the mean takes nothing away but rounding.
+        both, energy = self._difference(self._centred(x) if x.is_cpu else x)
+        if x.dtype == torch.float32 and not bool(energy > _CLOSE * both):
+            _, energy = self._difference(x.double())
+        return energy.clamp(min=0)
+
+    def _difference(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the energy as a difference, and the number that is diminished.
+
+        ``sum_ij |x_i - x_j|^2 = sum_i (N_i + M_i) |x_i|^2 - 2 sum_i <x_i, sum_j x_j>``, where ``N``
+        and ``M`` count in- and out-neighbours: no tensor of all edges is needed.
+        """
+        squares = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64).square_()
+        both = ((self._received + self._sent) * squares).sum()
+        overlap = aggregate(x, self._graph, "sum").mul_(x).sum(1).sum(dtype=torch.float64)
+        return both, both - 2 * overlap
+
+    def _distance(self, x: Tensor) -> Tensor:
+        """Return the mean average distance: the same product, of rows of length 1."""
+        lengths = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64)
+        inverse = torch.where(lengths > 0, lengths.reciprocal(), 0)
+        x = x * inverse.to(x.dtype).unsqueeze(1)
+        cosine = aggregate(x, self._graph, "sum").mul_(x).sum(1) / self._received.clamp(min=1)
+        some = self._received > 0
+        return torch.where(some, 1 - cosine, 0).sum() / some.sum()
+
+    def _centred(self, x: Tensor) -> Tensor:
+        """Take from each node the mean of all that it is connected with."""
+        part, members = self._components
+        return aggregate(x, members, "mean")[part].neg_().add_(x)
+
+    @cached_property
+    def _components(self) -> tuple[Tensor, Graph]:
+        """The connected component of each node, and the graph that leads from nodes to them."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        rowptr, col = (part.numpy() for part in self._graph.by_target[:2])
+        shape = (self._graph.num_targets,) * 2
+        matrix = csr_array((np.ones(len(col), np.int8), col, rowptr), shape=shape)
+        labels = torch.from_numpy(connected_components(matrix, directed=False)[1]).long()
+        return labels, Graph.readout(labels)

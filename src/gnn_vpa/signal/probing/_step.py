@@ -1,0 +1,126 @@
+"""One step of a network: what its signal was like, and what it made of the one before."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ._groups import Unit
+from ._recorder import Entry, StepName
+from ._signals import Signal
+from ._statistics import Group, Statistics
+
+
+@dataclass(frozen=True)
+class Step:
+    """A layer, or a part of a message-passing layer, in the order in which it ran.
+
+    Attributes:
+        index: Its place, from 0.
+        layer: The path of the module, as in ``model.get_submodule(layer)``; empty: the model.
+        call: Which call of that layer it was, from 1.
+        kind: The module's class.
+        step: ``input`` (of the model), ``message``, ``aggregation`` and ``update`` (the result) of
+            a message-passing layer, ``readout`` (from nodes to graphs), ``output`` of any other.
+        aggr: The aggregation, where there is one and it has a name.
+        shape: Shape of the tensor.
+        unit: What its rows are: ``node``, ``edge`` or ``graph``; None where that is unknown.
+        forward: Statistics of the tensor.
+        backward: Statistics of the gradient that came back to it; None if none did.
+        gain: Variance over that of what the step was made from; NaN where that is 0 or unknown.
+        total_gain: Of an aggregation: variance over that of the features which its messages are
+            made of. Of an update: variance over that of what the whole layer was given.
+        backward_gain: Variance of the gradient that the step passes on over that it got.
+        by_degree: The forward signal by the in-degree of the nodes (of an edge: of its target).
+        by_size: The forward signal by the number of nodes of the graphs.
+        backward_by_degree: The gradient by degree.
+        backward_by_size: The gradient by size.
+        dirichlet: Dirichlet energy, ``1/n sum_i sum_{j in N(i)} |x_i - x_j|^2``; NaN if unknown.
+        distance: Mean average (cosine) distance between neighbours; NaN if unknown.
+
+    Example:
+        >>> import gnn_vpa, torch
+        >>> step = gnn_vpa.probe(torch.nn.Linear(8, 8), torch.randn(5, 8)).steps[-1]
+        >>> step.name, step.kind, step.shape
+        ('(model)', 'Linear', (5, 8))
+    """
+
+    index: int
+    layer: str
+    call: int
+    kind: str
+    step: StepName
+    aggr: str | None
+    shape: tuple[int, ...]
+    unit: Unit | None
+    forward: Statistics
+    backward: Statistics | None
+    gain: float
+    total_gain: float
+    backward_gain: float
+    by_degree: tuple[Group, ...] = field(repr=False)
+    by_size: tuple[Group, ...] = field(repr=False)
+    backward_by_degree: tuple[Group, ...] = field(repr=False)
+    backward_by_size: tuple[Group, ...] = field(repr=False)
+    dirichlet: float
+    distance: float
+
+    @property
+    def name(self) -> str:
+        """The layer as people call it; with the number of the call from the second on."""
+        name = self.layer or ("(input)" if self.step == "input" else "(model)")
+        return name if self.call == 1 else f"{name} #{self.call}"
+
+
+def steps_of(entries: Iterable[Entry]) -> tuple[Step, ...]:
+    """Turn a record into steps."""
+    statistics: dict[tuple[Signal, bool], Statistics | None] = {}
+
+    def of(signal: Signal | None, back: bool = False) -> Statistics | None:
+        if signal is None:
+            return None
+        if (signal, back) not in statistics:
+            sums = signal.backward if back else signal.forward
+            statistics[signal, back] = None if sums is None else sums.statistics()
+        return statistics[signal, back]
+
+    calls: Counter[tuple[str, str]] = Counter()
+    steps = []
+    for index, entry in enumerate(entries):
+        signal, groups = entry.signal, entry.signal.groups
+        calls[entry.path, entry.step] += 1
+        forward, back = of(signal), signal.backward
+        assert forward is not None
+        smooth = entry.smooth
+        steps.append(
+            Step(
+                index=index,
+                layer=entry.path,
+                call=calls[entry.path, entry.step],
+                kind=entry.kind,
+                step=entry.step,
+                aggr=entry.aggr,
+                shape=entry.shape,
+                unit=None if groups is None else groups.unit,
+                forward=forward,
+                backward=of(signal, back=True),
+                gain=_ratio(forward, of(entry.before)),
+                total_gain=_ratio(forward, of(entry.origin)),
+                backward_gain=_ratio(of(entry.before, back=True), of(signal, back=True)),
+                by_degree=signal.forward.groups("degree"),
+                by_size=signal.forward.groups("size"),
+                backward_by_degree=() if back is None else back.groups("degree"),
+                backward_by_size=() if back is None else back.groups("size"),
+                dirichlet=math.nan if smooth is None else smooth.dirichlet.item(),
+                distance=math.nan if smooth is None else smooth.distance.item(),
+            )
+        )
+    return tuple(steps)
+
+
+def _ratio(after: Statistics | None, before: Statistics | None) -> float:
+    if after is None or before is None or not before.variance > 0:
+        return math.nan
+    return after.variance / before.variance

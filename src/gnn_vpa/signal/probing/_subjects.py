@@ -1,0 +1,150 @@
+"""What the command line probes: the paper's models on a data set, or somebody's own model."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch_geometric.data import Batch, Data
+
+from ...errors import UsageError
+from ...graphs import FeatureKind, GraphSet, features
+from ...nn import build_model
+from .._inputs import call_of
+from ._isolation import untouched_random_state
+from ._run import Loss
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Inputs for a model, and what its output is to be compared with, as a loss."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    loss: Loss | None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, and batches of data for it: the first is probed, all of them can be trained on."""
+
+    name: str
+    model: nn.Module
+    lessons: tuple[Lesson, ...] = field(repr=False)
+
+    def train(self, epochs: int, learning_rate: float = 1e-3) -> None:
+        """Train with Adam, the batches in turn."""
+        if any(lesson.loss is None for lesson in self.lessons):
+            raise UsageError(
+                f"{self.name}: to be trained it needs a loss: let the function return "
+                "(model, inputs, loss), where loss(model(*inputs)) is a number."
+            )
+        optimizer = torch.optim.Adam(self.model.parameters(), lr=learning_rate)
+        for _ in range(epochs):
+            for lesson in self.lessons:
+                optimizer.zero_grad()
+                assert lesson.loss is not None
+                loss = lesson.loss(self.model(*lesson.args, **lesson.kwargs))
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+
+
+def batches_of(
+    graphs: GraphSet, size: int, kind: FeatureKind = "auto", seed: int = 0
+) -> Iterator[Data]:
+    """Yield a data set in random batches of so many graphs, features written out."""
+    own = features(graphs, kind)
+    chosen = torch.randperm(graphs.num_graphs, generator=torch.Generator().manual_seed(seed))
+    for start in range(0, len(chosen), size):
+        parts = []
+        for index in chosen[start : start + size].tolist():
+            data = graphs.graph(index)
+            first, last = graphs.node_ptr[index : index + 2].tolist()
+            data.x = own.matrix(slice(first, last))
+            parts.append(data)
+        yield Batch.from_data_list(parts)
+
+
+def papers_model(
+    graphs: GraphSet,
+    model: str,
+    aggr: str = "vpa",
+    *,
+    variant: str = "released",
+    kind: FeatureKind = "auto",
+    size: int = 64,
+    batches: int | None = 1,
+    seed: int = 0,
+    device: str = "cpu",
+    **options: Any,
+) -> Subject:
+    """Return one of the paper's models with its initial weights, and batches of a data set."""
+    width = features(graphs, kind).width
+    with untouched_random_state():
+        torch.manual_seed(seed)
+        built = build_model(model, width, graphs.num_classes, aggr, variant, **options)
+    lessons = []
+    for number, data in enumerate(batches_of(graphs, size, kind, seed)):
+        if number == batches:
+            break
+        data = data.to(device)
+        loss = _cross_entropy(data.y)
+        lessons.append(Lesson((data.x, data.edge_index, data.batch), {}, loss))
+    return Subject(f"{model}+{aggr} on {graphs.name}", built.to(device), tuple(lessons))
+
+
+def own_model(reference: str, graphs: GraphSet | None, size: int, seed: int) -> Subject:
+    """Return what ``module:function`` makes: a model, (model, inputs) or (model, inputs, loss)."""
+    made = _made(reference)
+    model, *rest = made if isinstance(made, tuple) else (made,)
+    if not isinstance(model, nn.Module) or len(rest) > 2:
+        raise UsageError(
+            f"{reference!r} must return a model, (model, inputs) or (model, inputs, loss), "
+            f"not {type(made).__name__}."
+        )
+    if rest:
+        inputs, loss = rest[0], rest[1] if len(rest) == 2 else None
+        args = inputs if isinstance(inputs, tuple) else (inputs,)
+        named = dict(inputs) if isinstance(inputs, dict) else {}
+        return Subject(reference, model, (Lesson(() if named else args, named, loss),))
+    if graphs is None:
+        raise UsageError(
+            f"{reference!r} returned a model without inputs: let it return (model, inputs), or "
+            "name a data set whose graphs the model is to be called with."
+        )
+    lessons = []
+    for data in batches_of(graphs, size, seed=seed):
+        call = call_of(model, data, max_nodes=sys.maxsize)
+        lessons.append(Lesson(call.args, call.kwargs, _cross_entropy(data.y)))
+        break
+    return Subject(f"{reference} on {graphs.name}", model, tuple(lessons))
+
+
+def _cross_entropy(y: Tensor) -> Loss:
+    return lambda scores: cross_entropy(scores, y.to(scores.device))
+
+
+def _made(reference: str) -> Any:
+    module, _, function = reference.partition(":")
+    here = str(Path.cwd())
+    sys.path.insert(0, here)  # as `python -m` does: one's own module lies right here
+    try:
+        make = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"{reference!r} must name a module and its function: {error}") from error
+    finally:
+        sys.path.remove(here)
+    try:
+        return make()
+    except Exception as error:
+        raise UsageError(
+            f"{reference!r} must return a model, or (model, inputs), when called without "
+            f"arguments, but failed with {type(error).__name__}: {error}"
+        ) from error

@@ -1,0 +1,108 @@
+"""The verdict: the layer, the cause and the remedy in words, every number measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ._numbers import number, times
+from ._remedies import trials
+from ._run import Call, Loss, observe
+from ._step import Step
+from ._symptoms import Symptom, layers_of, symptoms
+
+_HELPS = 0.5  # a remedy that leaves at most this share of what is wrong is worth naming
+_GOOD = 0.25  # after one that leaves at most this share no other is tried
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong with a signal, and what would mend it.
+
+    Attributes:
+        layer: The path of the module where it shows; empty: the model.
+        text: The finding as a sentence.
+        value: What was measured.
+        remedy: What would mend it, as one writes it; empty if nothing that was tried does.
+        remedied: What was measured with the remedy; NaN without one.
+
+    Example:
+        >>> finding = Finding("convs.1", "convs.1, sum: variance ×12.", 12.0, "convert(model)", 1.1)
+        >>> finding.remedy
+        'convert(model)'
+    """
+
+    layer: str
+    text: str
+    value: float
+    remedy: str = ""
+    remedied: float = math.nan
+
+
+def find(steps: Sequence[Step], call: Call | None, loss: Loss | None) -> tuple[Finding, ...]:
+    """Return what is wrong; every remedy that is named has been tried, on a copy."""
+    found = list(symptoms(steps))
+    outcomes: list[dict[str, float]] = [{} for _ in found]  # of each symptom, by remedy
+    if call is not None and found:
+        gradients = any(symptom.backward for symptom in found)
+        for name, changed in trials(call):
+            after = observe(changed, loss, backward=gradients).steps
+            for symptom, values in zip(found, outcomes, strict=True):
+                values[name] = symptom.measure(after)
+            if all(_is_mended(*pair) for pair in zip(found, outcomes, strict=True)):
+                break
+    return tuple(_finding(*pair) for pair in zip(found, outcomes, strict=True))
+
+
+def words(steps: Sequence[Step], findings: Sequence[Finding], notes: Iterable[str]) -> str:
+    """Return all that there is to say, a paragraph each."""
+    lines = [finding.text for finding in findings] or [_healthy(steps)]
+    if not any(step.step in ("aggregation", "readout") for step in steps):
+        lines.append(
+            "No message passing was seen (no layer of PyG's MessagePassing, no aggregation of "
+            "gnn_vpa): there is nothing to tell by degree."
+        )
+    return "\n".join([*lines, *notes])
+
+
+def _left(symptom: Symptom, value: float) -> float:
+    """Return which share of what is wrong a remedy leaves."""
+    if math.isnan(value):
+        return math.inf
+    before, after = symptom.badness(symptom.value), symptom.badness(value)
+    return after / before if math.isfinite(before) else float(not math.isfinite(after))
+
+
+def _is_mended(symptom: Symptom, values: dict[str, float]) -> bool:
+    return any(_left(symptom, value) <= _GOOD for value in values.values())
+
+
+def _finding(symptom: Symptom, values: dict[str, float]) -> Finding:
+    """Name the gentlest remedy that helps, or a later one that leaves half as much."""
+    choice, least = "", 2 * _HELPS
+    for name, value in values.items():
+        if (left := _left(symptom, value)) <= least / 2:
+            choice, least = name, left
+    if choice:
+        text = f"{symptom.text}; {choice} would make it {symptom.write(values[choice])}."
+        return Finding(symptom.layer, text, symptom.value, choice, values[choice])
+    known = {name: value for name, value in values.items() if not math.isnan(value)}
+    tried = ", ".join(f"{name} ({symptom.write(value)})" for name, value in known.items())
+    text = f"{symptom.text}; tried without success: {tried}." if known else f"{symptom.text}."
+    return Finding(symptom.layer, text, symptom.value)
+
+
+def _healthy(steps: Sequence[Step]) -> str:
+    layers = layers_of(steps)
+    if len(layers) < 2:
+        return "Nothing stands out."
+    first, last = layers[0], layers[-1]
+    text = (
+        f"The signal keeps its scale: from {first.name} to {last.name}, {len(layers)} layers, the "
+        f"variance goes from {number(first.forward.variance)} to {number(last.forward.variance)}"
+    )
+    if first.backward and last.backward and last.backward.variance > 0:
+        ratio = first.backward.variance / last.backward.variance
+        text += f", and the gradient's on its way back becomes {times(ratio)} of what it was"
+    return f"{text}."

@@ -1,0 +1,56 @@
+"""Some graphs of a data set, as the paper's models take them."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..graphs import FeatureKind, GraphSet, features
+from ..ops import Graph
+
+
+class Sample(NamedTuple):
+    """What a model is called with: ``model(*sample)``.
+
+    Example:
+        >>> x, batch = torch.ones(2, 1), torch.tensor([0, 0])
+        >>> Sample(x, Graph(torch.tensor([[0], [1]]), 2), Graph.readout(batch)).graph
+        Graph(num_sources=2, num_targets=2, num_edges=1)
+    """
+
+    x: Tensor
+    graph: Graph
+    readout: Graph
+
+
+def sample(graphs: GraphSet, count: int, kind: FeatureKind = "auto", seed: int = 0) -> Sample:
+    """Choose graphs at random, all if there are not more, and put them together.
+
+    Args:
+        graphs: The data set.
+        count: How many graphs.
+        kind: Node features.
+        seed: Seed of the choice.
+
+    Example:
+        >>> from torch_geometric.data import Data
+        >>> pair = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2, y=0)
+        >>> x, graph, readout = sample(GraphSet.from_pyg([pair] * 5), 3)
+        >>> x.shape, graph.num_edges, readout.num_targets
+        (torch.Size([6, 1]), 6, 3)
+    """
+    draw = torch.Generator().manual_seed(seed)
+    chosen = torch.randperm(graphs.num_graphs, generator=draw)[:count].sort().values
+    size = graphs.node_ptr.diff()
+    member = torch.repeat_interleave(torch.arange(graphs.num_graphs), size)
+    inside = torch.zeros(graphs.num_graphs, dtype=torch.bool)
+    inside[chosen] = True
+    node = inside[member].nonzero().squeeze(1)
+    number = torch.full((graphs.num_nodes,), -1)
+    number[node] = torch.arange(len(node))
+    target = torch.repeat_interleave(torch.arange(graphs.num_nodes), graphs.rowptr.diff())
+    kept = inside[member[target]]
+    edges = torch.stack([number[graphs.col[kept].long()], number[target[kept]]])
+    batch = torch.repeat_interleave(torch.arange(len(chosen)), size[chosen])
+    x = features(graphs, kind).matrix(node)
+    return Sample(x, Graph(edges, len(node)), Graph.readout(batch, len(chosen)))

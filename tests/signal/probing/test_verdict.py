@@ -1,0 +1,173 @@
+"""The verdict says what was measured, and names only remedies that were tried."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import GIN, GraphConv, SAGEConv, Sequential, SumAggregation
+
+import gnn_vpa
+from gnn_vpa.signal.probing import _verdict
+from gnn_vpa.signal.probing._numbers import percent, times
+from gnn_vpa.signal.probing._symptoms import symptoms
+
+from .conftest import Sample
+
+
+@pytest.fixture
+def star() -> tuple[Tensor, Tensor]:
+    """Five hubs, each of which hears from 500 others, who hear from one another."""
+    hub, other = torch.meshgrid(torch.arange(5), torch.arange(5, 505), indexing="ij")
+    spokes = torch.stack([other.flatten(), hub.flatten()])
+    ring = torch.stack([other[0], other[0].roll(1)])
+    x = torch.randn(505, 16, generator=torch.Generator().manual_seed(0))
+    return x, torch.cat([spokes, ring], dim=1)
+
+
+def test_it_names_the_layer_the_cause_and_the_remedy(star: tuple[Tensor, Tensor]) -> None:
+    torch.manual_seed(0)
+    x, edge_index = star
+    model = Sequential("x, e", [(GraphConv(16, 16, aggr="sum"), "x, e -> x")])
+    report = gnn_vpa.probe(model, x, edge_index)
+    (finding,) = report.findings
+    summed = gnn_vpa.aggregate(x, edge_index, "sum").double()
+    gain = (summed.var(correction=0) / x.double().var(correction=0)).item()
+    kept = gnn_vpa.aggregate(x, edge_index, "vpa").double()
+    assert finding.layer == "module_0"
+    assert finding.value == pytest.approx(gain, rel=1e-6)
+    assert finding.remedy == "convert(model)"
+    assert finding.remedied == pytest.approx(
+        (kept.var(correction=0) / x.double().var(correction=0)).item(), rel=1e-5
+    )
+    hubs = (summed[:5] - summed.mean()).square().sum() / (summed - summed.mean()).square().sum()
+    assert finding.text == (
+        f"module_0 (GraphConv), sum: variance {times(gain)}; nodes of degree 256 or more (0.99 %) "
+        f"carry {percent(hubs.item())} of it; "
+        f"convert(model) would make it {times(finding.remedied)}."
+    )
+    assert report.verdict == finding.text
+
+
+def test_a_remedy_that_does_not_help_is_not_named(
+    sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    report = gnn_vpa.probe(GIN(8, 16, 2), sample.x, sample.edge_index)
+    monkeypatch.setattr(_verdict, "trials", lambda call: [("a prayer", call)])
+    assert report.findings
+    for finding in report.findings:
+        assert finding.remedy == ""
+        assert math.isnan(finding.remedied)
+        assert "tried without success: a prayer" in finding.text
+
+
+def test_remedies_are_tried_on_the_model_as_it_was(sample: Sample) -> None:
+    """Weights that change between the probe and the verdict do not change the verdict."""
+    torch.manual_seed(0)
+    model = GIN(8, 16, 4)
+    x, edge_index = sample.x, sample.edge_index
+    expected = gnn_vpa.probe(model, x, edge_index).verdict
+    report = gnn_vpa.probe(model, x, edge_index)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(100)
+        x.mul_(7)
+    assert report.verdict == expected
+
+
+def test_a_sum_that_explodes_with_depth_is_told_with_its_rate(sample: Sample) -> None:
+    torch.manual_seed(0)
+    crowded = torch.cat([sample.edge_index] * 4, dim=1)
+    report = gnn_vpa.probe(GIN(8, 32, 8), sample.x, crowded)
+    layers = [step.forward.variance for step in report.steps if step.step == "update"]
+    rate = (layers[-1] / layers[0]) ** (1 / 7)
+    found = next(f for f in report.findings if "the variance grows" in f.text)
+    assert found.value == pytest.approx(rate)
+    assert found.remedy
+    assert abs(math.log(found.remedied)) < abs(math.log(rate)) / 2
+
+
+def test_what_is_not_finite_comes_first(sample: Sample) -> None:
+    class Breaks(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.where(x > 1, torch.inf, x)
+
+    model = nn.Sequential(nn.Linear(8, 8), Breaks(), nn.Identity())
+    x = sample.x
+    report = gnn_vpa.probe(model, x)
+    count = int((model[0](x) > 1).sum())
+    assert report.findings[0].layer == "1"
+    assert f"{count} of 480 values are NaN or infinite" in report.findings[0].text
+
+
+def test_nan_in_the_input_is_the_inputs_fault(sample: Sample) -> None:
+    sample.x[0, 0] = math.nan
+    report = gnn_vpa.probe(nn.Linear(8, 8), sample.x)
+    assert "the model was given them" in report.findings[0].text
+
+
+def test_neighbours_that_become_alike_are_seen(sample: Sample) -> None:
+    torch.manual_seed(0)
+    layers = [(SAGEConv(8, 8, aggr="mean", root_weight=False), "x, e -> x") for _ in range(8)]
+    report = gnn_vpa.probe(Sequential("x, e", layers), sample.x, sample.edge_index)
+    last = [step for step in report.steps if step.step == "update"][-1]
+    found = next(f for f in report.findings if "become alike" in f.text)
+    assert found.value == last.distance < 0.05
+
+
+def test_constant_features_stay_constant_under_a_mean(sample: Sample) -> None:
+    model = gnn_vpa.build_model("gcn", 1, 2, "mean")
+    report = gnn_vpa.probe(model, torch.ones(60, 1), sample.edge_index, sample.batch)
+    assert any("have the same features at (input)" in f.text for f in report.findings)
+
+
+def test_dead_activations_are_seen() -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+    nn.init.constant_(model[0].bias, -100)  # type: ignore[arg-type]
+    report = gnn_vpa.probe(model, torch.randn(50, 8))
+    assert any("100 % of the values are 0" in f.text for f in report.findings)
+
+
+def test_a_readout_is_judged_by_the_size_of_the_graphs() -> None:
+    sizes = torch.tensor([1] * 50 + [400])
+    batch = torch.repeat_interleave(torch.arange(51), sizes)
+    x = torch.randn(450, 8, generator=torch.Generator().manual_seed(0))
+
+    class Pools(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pool, self.lin = SumAggregation(), nn.Linear(8, 2)
+
+        def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+            out: Tensor = self.lin(self.pool(x, batch))
+            return out
+
+    report = gnn_vpa.probe(Pools(), x, batch=batch)
+    found = next(f for f in report.findings if f.layer == "pool")
+    assert "in the readout" in found.text
+    pooled = torch.zeros(51, 8).index_add(0, batch, x).double()
+    share = (pooled[50] - pooled.mean()).square().sum() / pooled.var(correction=0) / pooled.numel()
+    expected = f"graphs of 256 nodes or more (2 %) carry {percent(share.item())} of it"
+    assert expected in found.text
+    assert found.remedy == "convert(model)"
+
+
+def test_a_healthy_network_is_told_so() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(*(nn.Linear(64, 64, bias=False) for _ in range(4)))
+    for layer in model:
+        nn.init.normal_(layer.weight, std=1 / 8)  # type: ignore[arg-type]
+    report = gnn_vpa.probe(model, torch.randn(200, 64))
+    assert report.findings == ()
+    assert report.verdict.startswith("The signal keeps its scale: from 0 to 3, 4 layers")
+
+
+def test_every_symptom_measures_itself(sample: Sample) -> None:
+    """Measured again on the same steps, a symptom is what it was."""
+    torch.manual_seed(0)
+    for model in (GIN(8, 32, 8), gnn_vpa.convert(GIN(8, 32, 8))[0]):
+        steps = gnn_vpa.probe(model, sample.x, sample.edge_index).steps
+        for symptom in symptoms(steps):
+            assert symptom.measure(steps) == pytest.approx(symptom.value)
+            assert symptom.badness(symptom.value) > 0
