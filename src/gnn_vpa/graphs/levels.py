@@ -23,6 +23,12 @@ class Level(NamedTuple):
             repetition: ``[G + 1]``.
         colour: Colours of this level: ``[P]``.
         nodes: How many nodes of the graph have that colour: ``[P]``.
+
+    Example:
+        >>> pair = torch.tensor([0, 1, 2]), torch.tensor([1, 0])
+        >>> _, after = levels(torch.tensor([0, 2]), *pair, torch.tensor([5, 5]), rounds=1)
+        >>> after.node, after.nodes
+        (tensor([0]), tensor([2]))
     """
 
     node: Tensor
