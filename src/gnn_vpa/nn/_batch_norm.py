@@ -94,7 +94,8 @@ class BatchNorm(nn.BatchNorm1d):
             mean, var = self._broadcast(self.running_mean), self._broadcast(self.running_var)
             slope = scale * (var + self.eps).rsqrt()
             out = torch.addcmul(shift - (mean - added) * slope, rows, slope)
-            out = out.relu() if relu else out
+            if relu:
+                out = out.relu() if torch.is_grad_enabled() else out.relu_()
         return out.flatten(0, 1)
 
     def _fused(

@@ -125,4 +125,6 @@ def _moments(rows: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
 
 def _average(values: Tensor, share: Tensor) -> Tensor:
     # A matrix product makes no temporary; a GPU might round it to TF32.
-    return share.mT @ values if values.is_cpu else (share * values).sum(1, keepdim=True)
+    if values.is_cpu:
+        return torch.bmm(share.mT, values)
+    return (share * values).sum(1, keepdim=True)
