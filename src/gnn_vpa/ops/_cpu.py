@@ -137,18 +137,17 @@ def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:
 def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, csr: CSR) -> Tensor:
     out = torch.zeros_like(own, dtype=accumulator(own.dtype))
     times = None if m is None else m[positions(csr)].unsqueeze(1)
-    row = rows(csr.rowptr, csr.col.numel())
     for first, last in _spans(csr, own.shape[1]):
         begin, end = (int(csr.rowptr[at]) for at in (first, last))
-        around = csr.col[begin:end]
-        won = other.index_select(0, around) == own.index_select(0, row[begin:end])
+        around, ptr = csr.col[begin:end], csr.rowptr[first : last + 1] - begin
+        won = other.index_select(0, around) == own[first:last].index_select(
+            0, rows(ptr, end - begin)
+        )
         value = won.to(out.dtype) if share is None else won * share.index_select(0, around)
         if times is not None:
             value.mul_(times[begin:end])
         place = torch.arange(end - begin, dtype=around.dtype)
-        out[first:last] = _bags(
-            value, None, CSR(csr.rowptr[first : last + 1] - begin, place, None, csr.longest)
-        )
+        out[first:last] = _bags(value, None, CSR(ptr, place, None, csr.longest))
     return out
 
 

@@ -91,9 +91,10 @@ def by_levels(graphs: GraphSet, task: Task, model: Model, dtype: torch.dtype) ->
     whole = _whole(graphs, looped, torch.device("cpu"))
     csr = whole.by_target
     found = levels(graphs.node_ptr, csr.rowptr, csr.col, _kinds(own), _reach(model), sets=is_max)
+    last = found[-1]  # the levels before it have fewer
     _log.info(
-        "%s: %d nodes are %s colours, layer by layer", graphs.name, graphs.num_nodes,
-        ", ".join(str(len(level.node)) for level in found),
+        "%s: %d nodes and %d edges stand for %d and %d", graphs.name, len(last.node),
+        len(last.col), graphs.num_nodes, whole.num_edges,
     )  # fmt: skip
     x = own.matrix().to(dtype) if own.dense is not None or own.codes is None else own.codes
     if isinstance(model, SGC):
