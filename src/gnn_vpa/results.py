@@ -60,6 +60,13 @@ class Results:
         return read_curves(self.folder)
 
     @cached_property
+    def signals(self) -> pd.DataFrame:
+        """A row for each method, data set and layer: the signal before training."""
+        from .analysis import initial_signals
+
+        return initial_signals(self.folds)
+
+    @cached_property
     def table(self) -> pd.DataFrame:
         """A row for each method and data set: ours in percent, and the paper's where it has it."""
         from .analysis import compare_with_paper, summarise
@@ -95,7 +102,9 @@ class Results:
         path = Path(path) if path is not None else self.report_path
         match path.suffix:
             case ".html":
-                return analysis.write_report(self.folds, self.curves, self.provenance, path)
+                return analysis.write_report(
+                    self.folds, self.curves, self.provenance, path, self.signals
+                )
             case ".md":
                 return analysis.write_markdown(self.folds, self.curves, self.provenance, path)
             case ".tex":

@@ -17,6 +17,7 @@ from .exports import to_markdown as to_markdown
 from .figures import curves_by_dataset as curves_by_dataset
 from .figures import fold_dots as fold_dots
 from .figures import learning_curves as learning_curves
+from .figures import signal_lines as signal_lines
 from .findings import findings as findings
 from .markdown import write_markdown as write_markdown
 from .origin import origin as origin
@@ -31,6 +32,7 @@ from .resampled import average as average
 from .resampled import corrected_mean as corrected_mean
 from .settings import Setting as Setting
 from .settings import split_by_setting as split_by_setting
+from .signals import initial_signals as initial_signals
 from .significance import dataset_tests as dataset_tests
 from .significance import overall_tests as overall_tests
 from .summary import fold_accuracies as fold_accuracies
@@ -61,12 +63,14 @@ __all__ = [
     "fold_accuracies",
     "fold_dots",
     "holm",
+    "initial_signals",
     "judge_claims",
     "learning_curves",
     "origin",
     "overall_tests",
     "paired_wilcoxon",
     "render_report",
+    "signal_lines",
     "split_by_setting",
     "standard_error",
     "summarise",

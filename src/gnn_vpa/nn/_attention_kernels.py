@@ -112,7 +112,7 @@ def _attend_kernel(
 
 @triton.jit
 def _target_kernel(
-    grad, x, both, rowptr, col, times, share, factor, edges, grad_both, num_rows, F,
+    grad, x, both, rowptr, col, times, share, factor, dots, edges, grad_both, num_rows, F,
     ACC: tl.constexpr, SLOPE: tl.constexpr,
     ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -131,7 +131,7 @@ def _target_kernel(
         )
         d = count * tl.sum(_features(x, source, live, f, F) * g[:, None, :], 2)
         along += d * tl.load(share + position, mask=live, other=0)
-        tl.store(edges + position, d, mask=live)
+        tl.store(dots + position, d, mask=live)
     pull = tl.sum(along, 1)
     tl.debug_barrier()  # what one thread has stored another may load
     total = tl.zeros([ROWS, TILE], ACC)
@@ -140,7 +140,7 @@ def _target_kernel(
             both, col, times, own, start, length, first, ACC, SLOPE, TILE
         )
         c = tl.load(share + position, mask=live, other=0)
-        d = tl.load(edges + position, mask=live, other=0)
+        d = tl.load(dots + position, mask=live, other=0)
         dz = c * (d - count * pull[:, None])
         dz = tl.where(z > 0, dz, dz * SLOPE)
         tl.store(edges + position, dz, mask=live)
@@ -207,12 +207,13 @@ def gradients(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the gradients by ``x`` and ``both``."""
     rows, width = x.shape
-    edges, grad_x, grad_both = torch.empty_like(share), torch.empty_like(x), torch.empty_like(both)
+    # Two buffers: threads that hold the same edge must not load what another has replaced.
+    dots, edges, grad_x, grad_both = (torch.empty_like(t) for t in (share, share, x, both))
     with _device(x):
         grid, shape = _shape(x, by_target)
         _target_kernel[grid](
-            grad, x, both, by_target.rowptr, by_target.col, times, share, factor, edges, grad_both,
-            rows, width, SLOPE=slope, **shape,
+            grad, x, both, by_target.rowptr, by_target.col, times, share, factor, dots, edges,
+            grad_both, rows, width, SLOPE=slope, **shape,
         )  # fmt: skip
         grid, shape = _shape(x, by_source)
         _source_kernel[grid](

@@ -17,7 +17,7 @@ from torch_geometric.nn import (
 )
 
 import gnn_vpa
-from gnn_vpa.signal import Report, Step
+from gnn_vpa.signal import Report, Step, predicted_variance
 from gnn_vpa.signal.probing._statistics import Statistics
 
 from .conftest import Sample
@@ -240,3 +240,23 @@ def test_messages_against_the_edges_are_grouped_by_where_they_go(sample: Sample)
     forth = gnn_vpa.probe(SimpleConv(aggr="sum"), x, edge_index)
     back = gnn_vpa.probe(SimpleConv(aggr="sum", flow="target_to_source"), x, edge_index.flip(0))
     assert the(forth, "", "aggregation").by_degree == the(back, "", "aggregation").by_degree
+
+
+@pytest.mark.parametrize("aggr", ["sum", "mean", "max", "vpa"])
+def test_theory_stands_beside_the_measurement(aggr: str, sample: Sample) -> None:
+    """The lemmas on the graph's degrees, for PyG's layers and for our own operators."""
+    edge_index = torch.unique(sample.edge_index, dim=1)  # parallel edges are not independent
+    degrees = torch.bincount(edge_index[1], minlength=60).tolist()
+    expected = sum(predicted_variance(aggr, n) for n in degrees if n) / 60
+    gnn_vpa.register()
+    layers = [SimpleConv(aggr=aggr), gnn_vpa.build_model("gcn", 8, 2, aggr, depth=1)]
+    for layer, more in zip(layers, ((), (sample.batch,)), strict=True):
+        report = gnn_vpa.probe(layer, sample.x, edge_index, *more)
+        step = next(step for step in report.steps if step.step == "aggregation")
+        assert step.expected_gain == pytest.approx(expected)
+    # Messages that are drawn independently do what the lemmas say.
+    wide = torch.randn(60, 4096, generator=torch.Generator().manual_seed(1))
+    report = gnn_vpa.probe(SimpleConv(aggr=aggr), wide, edge_index)
+    step = next(step for step in report.steps if step.step == "aggregation")
+    if aggr != "max":  # whose mean differs from node to node, which is variance too
+        assert step.gain == pytest.approx(expected, rel=0.05)

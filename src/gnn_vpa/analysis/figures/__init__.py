@@ -7,5 +7,6 @@ in, light or dark.
 from ._curves import learning_curves as learning_curves
 from ._dots import fold_dots as fold_dots
 from ._grid import curves_by_dataset as curves_by_dataset
+from ._signals import signal_lines as signal_lines
 
-__all__ = ["curves_by_dataset", "fold_dots", "learning_curves"]
+__all__ = ["curves_by_dataset", "fold_dots", "learning_curves", "signal_lines"]

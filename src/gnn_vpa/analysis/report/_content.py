@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..comparison import compare_with_paper
-from ..figures import fold_dots, learning_curves
+from ..figures import fold_dots, learning_curves, signal_lines
 from ..findings import findings
 from ..remarks import remarks
 from ..settings import KEYS, Setting, require_columns, split_by_setting
@@ -34,28 +34,34 @@ class Part:
     has_paper: bool
     curves: dict[str, list[tuple[str, Markup]]]
     dots: list[tuple[str, Markup]]
+    signals: dict[str, list[tuple[str, Markup]]]
 
 
 def content(
-    folds: pd.DataFrame, curves: pd.DataFrame, provenance: Mapping[str, object]
+    folds: pd.DataFrame,
+    curves: pd.DataFrame,
+    provenance: Mapping[str, object],
+    signals: pd.DataFrame | None,
 ) -> dict[str, Any]:
     """All that the template asks for."""
     folds = _with_columns(folds, (*KEYS, "test_acc", "status"))
     curves = _with_columns(curves, (*KEYS, "epoch", "train_loss"))
     of_setting = dict(split_by_setting(curves))
     parts = [
-        _part(setting, part, of_setting.get(setting, curves.iloc[:0]))
+        _part(setting, part, of_setting.get(setting, curves.iloc[:0]), signals)
         for setting, part in split_by_setting(folds)
     ]
     return {
-        "parts": parts or [_part(Setting("released", "auto"), folds, curves)],
+        "parts": parts or [_part(Setting("released", "auto"), folds, curves, None)],
         "trainings": len(folds),
         "datasets": in_order(folds["dataset"], DATASETS),
         "provenance": provenance,
     }
 
 
-def _part(setting: Setting, folds: pd.DataFrame, curves: pd.DataFrame) -> Part:
+def _part(
+    setting: Setting, folds: pd.DataFrame, curves: pd.DataFrame, signals: pd.DataFrame | None
+) -> Part:
     has_paper = not compare_with_paper(folds).empty
     return Part(
         setting=setting,
@@ -77,7 +83,27 @@ def _part(setting: Setting, folds: pd.DataFrame, curves: pd.DataFrame) -> Part:
             (name, Markup(fold_dots(folds[folds["dataset"] == name])))
             for name in in_order(folds["dataset"], DATASETS)
         ],
+        signals={} if signals is None else _signals(setting, folds, signals),
     )
+
+
+def _signals(
+    setting: Setting, folds: pd.DataFrame, signals: pd.DataFrame
+) -> dict[str, list[tuple[str, Markup]]]:
+    """Figures of the signal by model, a data set each; a model of one layer has none."""
+    own = (signals["variant"] == setting.variant) & (signals["features"] == setting.features)
+    accuracy = 100 * folds.groupby(["model", "dataset", "aggregation"])["test_acc"].mean()
+    figures: dict[str, list[tuple[str, Markup]]] = {}
+    for model in in_order(signals[own]["model"], MODELS):
+        of_model = signals[own & (signals["model"] == model)]
+        if of_model["layer"].nunique() < 2:
+            continue
+        figures[model] = [
+            (name, Markup(signal_lines(part, accuracy[model, name].to_dict())))
+            for name in in_order(of_model["dataset"], DATASETS)
+            for part in [of_model[of_model["dataset"] == name]]
+        ]
+    return figures
 
 
 def _with_columns(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:

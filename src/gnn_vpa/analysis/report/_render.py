@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def render_report(
-    folds: pd.DataFrame, curves: pd.DataFrame, provenance: Mapping[str, object]
+    folds: pd.DataFrame,
+    curves: pd.DataFrame,
+    provenance: Mapping[str, object],
+    signals: pd.DataFrame | None = None,
 ) -> str:
     """The report as the text of one HTML page that needs nothing else, no script either.
 
@@ -29,6 +32,7 @@ def render_report(
         curves: their learning curves; may be empty.
         provenance: what the run was: versions, configuration, checksums and the like. Nested
             mappings and lists are shown as such.
+        signals: what `initial_signals` returns; without it the page has no section of them.
 
     Example:
         >>> import pandas as pd
@@ -56,7 +60,7 @@ def render_report(
         "verdict": verdict,
         "colours": COLOURS,
     }
-    return environment.get_template("page.html").render(content(folds, curves, provenance))
+    return environment.get_template("page.html").render(content(folds, curves, provenance, signals))
 
 
 def write_report(
@@ -64,6 +68,7 @@ def write_report(
     curves: pd.DataFrame,
     provenance: Mapping[str, object],
     path: str | os.PathLike[str],
+    signals: pd.DataFrame | None = None,
 ) -> Path:
     """Write the report of `render_report` to a file, whole or not at all.
 
@@ -76,7 +81,7 @@ def write_report(
         ...     write_report(pd.DataFrame(), pd.DataFrame(), {}, f"{folder}/report.html").name
         'report.html'
     """
-    page = render_report(folds, curves, provenance)
+    page = render_report(folds, curves, provenance, signals)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(

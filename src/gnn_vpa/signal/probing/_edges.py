@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ...ops import Graph
+from ..theory import predicted_variance
 from ._groups import NUM_GROUPS, Groups, group_of
 from ._smoothness import Neighbours
 
@@ -64,6 +66,16 @@ class Edges:
     def received(self) -> Tensor:
         """Number of messages that each target gets, ``[num_targets]``."""
         return torch.bincount(self.target, minlength=self.num_targets)
+
+    def expected_gain(self, aggr: str) -> float:
+        """Return what an aggregation makes of the variance of independent messages, on average.
+
+        A target without messages gets 0, and counts.
+        """
+        counts = torch.bincount(self.received).tolist()
+        known = ((n, times) for n, times in enumerate(counts) if n and times)
+        total = math.fsum(times * predicted_variance(aggr, n) for n, times in known)
+        return total / max(1, self.num_targets)
 
     @cached_property
     def flows(self) -> Flows:

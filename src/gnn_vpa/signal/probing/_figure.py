@@ -21,7 +21,7 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "aggregation": ("#D55E00", "o"),
     "update": ("#009E73", "s"),
     "readout": ("#CC79A7", "D"),
-    "output": ("#999999", "."),
+    "output": ("#8a8a8a", "."),
     "input": ("#000000", "*"),
 }
 STYLE: dict[Any, Any] = {
@@ -61,14 +61,13 @@ def draw(steps: Sequence[Step]) -> Figure:
 
 def draw_training(series: Sequence[tuple[int, Sequence[Step]]]) -> Figure:
     """Draw the variance of every layer, and of its gradient, over the steps of a training."""
-    from matplotlib import colormaps, rc_context
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context(STYLE):
         figure = Figure(figsize=(11, 3.8), layout="constrained")
         panels = figure.subplots(1, 2)
         names = list(dict.fromkeys(step.name for _, steps in series for step in steps))
-        colours = colormaps["viridis"]
         for axes, back in zip(panels, (False, True), strict=True):
             for place, name in enumerate(names):
                 points = [
@@ -77,7 +76,7 @@ def draw_training(series: Sequence[tuple[int, Sequence[Step]]]) -> Figure:
                     for step in steps
                     if step.name == name
                 ]
-                shade = colours(0.9 * place / max(1, len(names) - 1))
+                shade = _shade(place, len(names))
                 style = {"color": shade, "marker": "o", "markersize": 3, "linewidth": 1.3}
                 shown = name if len(names) <= 8 or place in (0, len(names) - 1) else None
                 axes.plot(*zip(*points, strict=True), label=shown, **style)
@@ -94,7 +93,7 @@ def _draw_variance(axes: Axes, steps: Sequence[Step], *, back: bool) -> None:
     axes.plot(
         [step.index for step in layers],
         [_variance(step, back) for step in layers],
-        color="#009E73" if any(step.step == "update" for step in layers) else "#999999",
+        color="#009E73" if any(step.step == "update" for step in layers) else "#8a8a8a",
         linewidth=1.2,
         zorder=1,
     )
@@ -113,8 +112,6 @@ def _draw_variance(axes: Axes, steps: Sequence[Step], *, back: bool) -> None:
 
 
 def _draw_degrees(axes: Axes, steps: Sequence[Step]) -> None:
-    from matplotlib import colormaps
-
     found = [step for step in steps if step.step == "aggregation" and step.by_degree]
     axes.set_title("Mean square after each aggregation, by in-degree", loc="left")
     if not found:
@@ -124,7 +121,7 @@ def _draw_degrees(axes: Axes, steps: Sequence[Step]) -> None:
     for place, low in enumerate(shown):
         groups = [(s.index, g) for s in found for g in s.by_degree if g.low == low and g.rms > 0]
         if groups:
-            colour = colormaps["viridis"](0.9 * place / max(1, len(shown) - 1))
+            colour = _shade(place, len(shown))
             x, y = [index for index, _ in groups], [group.rms**2 for _, group in groups]
             axes.plot(x, y, color=colour, marker="o", markersize=3, label=str(groups[0][1]))
     axes.legend(title="in-degree", fontsize=8, title_fontsize=8)
@@ -173,6 +170,13 @@ def _label_layers(axes: Axes, steps: Sequence[Step]) -> None:
     axes.set_xticks([step.index for step in shown], [step.name for step in shown])
     axes.tick_params(axis="x", rotation=30, labelsize=8)
     axes.set_xlim(-1, len(steps))
+
+
+def _shade(place: int, count: int) -> Any:
+    """Return one of ``count`` colours in order, all of them visible on white and on black."""
+    from matplotlib import colormaps
+
+    return colormaps["viridis"](0.25 + 0.65 * place / max(1, count - 1))
 
 
 def _logarithmic(axes: Axes) -> None:

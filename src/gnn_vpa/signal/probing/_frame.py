@@ -22,6 +22,7 @@ _COLUMNS = {
         "unit",
         *_STATISTICS,
         "gain",
+        "expected_gain",
         "total_gain",
         *(f"backward_{name}" for name in _STATISTICS),
         "backward_gain",

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from ._report import Report
 
 _MOST_ROWS = 1000
-_INK = "#010203"  # drawn in this colour, shown in the reader's
+#: What is drawn in these colours is shown in those of the page, light or dark.
+_COLOURS = {
+    **dict.fromkeys(("#222222", "#555555", "#999999", "#000000"), "currentColor"),
+    "#e6e6e6": "var(--line)",
+}
 
 
 def render(report: Report) -> str:
@@ -96,6 +100,6 @@ def _svg(figure: Figure) -> str:
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    for grey in ("#222222", "#555555", "#999999", "#000000"):
-        text = text.replace(f": {grey}", ": currentColor")
+    for drawn, shown in _COLOURS.items():
+        text = text.replace(f": {drawn}", f": {shown}")
     return re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r"<svg \1", text, count=1)

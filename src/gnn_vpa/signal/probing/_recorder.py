@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,6 +35,9 @@ _ALIASES = {
 }
 
 
+_KNOWN = ("sum", "mean", "max", "vpa")
+
+
 @dataclass(eq=False)
 class Entry:
     """One line of the record."""
@@ -47,6 +51,7 @@ class Entry:
     origin: Signal | None = None  # what the messages, or the whole layer's result, came from
     aggr: str | None = None
     smooth: Smoothness | None = None
+    expected_gain: float = math.nan  # of independent messages
 
 
 @dataclass(eq=False)
@@ -130,6 +135,9 @@ class Recorder:
             frame.aggregated = self._note(
                 frame, "aggregation", x, before, groups, axis, frame.source
             )
+            name = _ALIASES.get(aggr := str(getattr(layer, "aggr", None)), aggr)
+            if frame.message is not None and frame.edges is not None and name in _KNOWN:
+                self.entries[-1].expected_gain = frame.edges.expected_gain(name)
 
     def propagated(self, layer: nn.Module) -> None:
         """A layer of PyG has passed its messages."""
@@ -155,6 +163,7 @@ class Recorder:
         frame.aggregated = self._note(
             frame, "aggregation", done.out, message, edges.nodes, origin=source
         )
+        self.entries[-1].expected_gain = _expected_gain(done, edges)
 
     def close(self) -> None:
         """Take back every hook on a tensor; what has been written down stays."""
@@ -223,6 +232,17 @@ class Recorder:
                 names = [aggr] if isinstance(aggr, str) else [str(name) for name in aggr]
                 return ", ".join(_ALIASES.get(name, name) for name in names)
         return None
+
+
+def _expected_gain(done: Aggregated, edges: Edges) -> float:
+    """Return what the lemmas say of messages that carry no weights."""
+    if done.weight is not None:
+        return math.nan
+    if not done.linear:
+        return edges.expected_gain("max")
+    if done.factor is None:
+        return edges.expected_gain("sum")
+    return (done.factor.double().square() * edges.received.unsqueeze(1)).mean().item()
 
 
 def is_leaf(module: nn.Module) -> bool:

@@ -30,6 +30,8 @@ class Step:
         forward: Statistics of the tensor.
         backward: Statistics of the gradient that came back to it; None if none did.
         gain: Variance over that of what the step was made from; NaN where that is 0 or unknown.
+        expected_gain: Of an aggregation: the gain that the lemmas predict for independent
+            messages, averaged over all nodes; NaN for messages with weights of their own.
         total_gain: Of an aggregation: variance over that of the features which its messages are
             made of. Of an update: variance over that of what the whole layer was given.
         backward_gain: Variance of the gradient that the step passes on over that it got.
@@ -58,6 +60,7 @@ class Step:
     forward: Statistics
     backward: Statistics | None
     gain: float
+    expected_gain: float
     total_gain: float
     backward_gain: float
     by_degree: tuple[Group, ...] = field(repr=False)
@@ -107,6 +110,7 @@ def steps_of(entries: Iterable[Entry]) -> tuple[Step, ...]:
                 forward=forward,
                 backward=of(signal, back=True),
                 gain=_ratio(forward, of(entry.before)),
+                expected_gain=entry.expected_gain,
                 total_gain=_ratio(forward, of(entry.origin)),
                 backward_gain=_ratio(of(entry.before, back=True), of(signal, back=True)),
                 by_degree=signal.forward.groups("degree"),

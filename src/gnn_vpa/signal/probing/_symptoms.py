@@ -108,6 +108,8 @@ def _strong_aggregation(steps: Steps) -> Iterator[Symptom]:
         worst = max(found, key=lambda step: _distance(found[step]))
         text = f"{titled(worst)}: variance {times(found[worst])}"
         text += " in the readout" if kind == "readout" else ""
+        if not math.isnan(worst.expected_gain):
+            text += f" ({times(worst.expected_gain)} if messages were independent)"
         text += _carriers(worst)
         if len(found) > 1:
             text += f"; {len(found) - 1} more {kind}s are off by more than {TIMES}{_STRONG:g}"
@@ -172,8 +174,8 @@ def _oversmoothing(steps: Steps) -> Iterator[Symptom]:
         return
     if first.distance <= 1e-6:
         text = (
-            f"Neighbours have the same features at {first.name}, and in {titled(last)} they still "
-            f"do: their mean distance is {number(last.distance)}"
+            f"Neighbours have the same features at {first.name}, and hardly differ in "
+            f"{titled(last)}: their mean distance is {number(last.distance)}"
         )
     else:
         since = next(step for step in known if step.distance < _ALIKE * first.distance)

@@ -88,7 +88,7 @@ def _finding(symptom: Symptom, values: dict[str, float]) -> Finding:
         text = f"{symptom.text}; {choice} would make it {symptom.write(values[choice])}."
         return Finding(symptom.layer, text, symptom.value, choice, values[choice])
     known = {name: value for name, value in values.items() if not math.isnan(value)}
-    tried = ", ".join(f"{name} ({symptom.write(value)})" for name, value in known.items())
+    tried = "; ".join(f"{name} ({symptom.write(value)})" for name, value in known.items())
     text = f"{symptom.text}; tried without success: {tried}." if known else f"{symptom.text}."
     return Finding(symptom.layer, text, symptom.value)
 

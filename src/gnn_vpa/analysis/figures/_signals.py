@@ -1,0 +1,106 @@
+"""The signal by layer at the start, one line an aggregation, with the accuracy it came to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from .._format import listing
+from ..style import AGGREGATIONS, DASHES, colour, in_order
+from ._svg import WIDTH, Scale, element, path, picture, text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEIGHT = 210
+_LEFT, _RIGHT, _TOP, _BOTTOM = 54, WIDTH - 92, 14, HEIGHT - 36
+_APART = 13  # between two labels
+
+
+def signal_lines(signals: pd.DataFrame, accuracies: Mapping[str, float]) -> str:
+    """Variance after each layer of one model on one data set, before training.
+
+    Args:
+        signals: the rows of `initial_signals` for one data set and model.
+        accuracies: the mean test accuracy of each aggregation, in percent; shown where it is known.
+
+    Returns:
+        The figure as SVG text.
+
+    Example:
+        >>> import pandas as pd
+        >>> rows = [["MUTAG", "GCN", "vpa", layer, 1.0] for layer in ("convs.0", "convs.1")]
+        >>> columns = ["dataset", "model", "aggregation", "layer", "variance"]
+        >>> svg = signal_lines(pd.DataFrame(rows, columns=columns), {"vpa": 86.7})
+        >>> svg.startswith("<svg") and "vpa 86.7 %" in svg
+        True
+    """
+    dataset, model = signals[["dataset", "model"]].iloc[0]
+    lines = {
+        name: [float(v) for v in signals[signals["aggregation"] == name]["variance"]]
+        for name in in_order(signals["aggregation"], AGGREGATIONS)
+    }
+    title = f"Variance by layer of {model} on {dataset}, before training"
+    known = [v for line in lines.values() for v in line if v > 0 and math.isfinite(v)]
+    if not known:
+        return picture(HEIGHT, title, "No layer has a variance.", [])
+    y = Scale(min(known) / 1.5, max(known) * 1.5, _BOTTOM, _TOP, log=True)
+    count = max(len(line) for line in lines.values())
+    x = Scale(1.0, float(max(count, 2)), _LEFT, _RIGHT)
+    labels = {name: _label(name, accuracies.get(name)) for name in lines}
+    ends = [f"{labels[name]}, variance {line[-1]:.3g}" for name, line in lines.items()]
+    return picture(
+        HEIGHT,
+        title,
+        f"After the last layer: {listing(ends)}.",
+        [*_axes(x, y, count), *_drawn(lines, x, y), *_labelled(lines, labels, y)],
+    )
+
+
+def _label(name: str, accuracy: float | None) -> str:
+    return name if accuracy is None or math.isnan(accuracy) else f"{name} {accuracy:.1f} %"
+
+
+def _axes(x: Scale, y: Scale, count: int) -> Iterator[str]:
+    for tick in y.ticks():
+        at = y(tick)
+        yield element(
+            "path", d=path([(_LEFT, at), (_RIGHT, at)]), stroke="currentColor", opacity=0.15
+        )
+        written = f"{tick:g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+        yield text(written, _LEFT - 5, at + 3.5, text_anchor="end")
+    for layer in range(1, count + 1, math.ceil(count / 6)):
+        yield text(str(layer), x(layer), _BOTTOM + 14, text_anchor="middle")
+    yield text("layer", (_LEFT + _RIGHT) / 2, _BOTTOM + 30, text_anchor="middle")
+    middle = (_TOP + _BOTTOM) / 2
+    turned = f"rotate(-90 10 {middle:g})"
+    yield text("variance, log scale", 10, middle, text_anchor="middle", transform=turned)
+
+
+def _drawn(lines: Mapping[str, list[float]], x: Scale, y: Scale) -> Iterator[str]:
+    for name, line in lines.items():
+        points = [(x(place), y(v)) for place, v in enumerate(line, 1) if v > 0]
+        yield element(
+            "path", d=path(points) if points else "M0 0", fill="none", stroke=colour(name),
+            stroke_width=1.8, stroke_dasharray=DASHES.get(name, "1 3"), class_=f"line {name}",
+        )  # fmt: skip
+        for cx, cy in points:
+            yield element("circle", cx=cx, cy=cy, r=2.2, fill=colour(name), class_=f"area {name}")
+
+
+def _labelled(
+    lines: Mapping[str, list[float]], labels: Mapping[str, str], y: Scale
+) -> Iterator[str]:
+    """Write each line's name and accuracy at its end, none over another."""
+    wanted = sorted(
+        (y(line[-1]) if line[-1] > 0 else _BOTTOM, name) for name, line in lines.items()
+    )
+    places = [at for at, _ in wanted]
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + _APART)
+    places[-1] = min(places[-1], _BOTTOM)
+    for i in reversed(range(len(places) - 1)):
+        places[i] = min(places[i], places[i + 1] - _APART)
+    for at, (_, name) in zip(places, wanted, strict=True):
+        yield text(labels[name], _RIGHT + 8, at + 3.5, fill=colour(name), class_=f"area {name}")
