@@ -50,6 +50,7 @@ def test_real_data_equals_the_plain_loop(tu_dir, reference, model, aggr):
 @pytest.mark.parametrize("aggr", ["default", "vpa"])
 def test_wide_features_are_not_written_out(toy, reference, monkeypatch, aggr):
     monkeypatch.setattr("gnn_vpa.training.resident._NARROW", 2)
+    monkeypatch.setattr("gnn_vpa.training.levels._NARROW", 2)
     task, lanes = Task("sgc", aggr, features="degree"), lanes_of(toy, 2)
     outcomes = fit(toy, task, SHORT, lanes, dtype=torch.float64)
     for lane, outcome in zip(lanes, outcomes, strict=True):

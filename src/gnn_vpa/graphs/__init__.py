@@ -9,6 +9,8 @@ from .features import FeatureKind as FeatureKind
 from .features import Features as Features
 from .features import features as features
 from .graphset import GraphSet as GraphSet
+from .levels import Level as Level
+from .levels import levels as levels
 from .load import load as load
 from .locate import download_dir as download_dir
 from .locate import find_archives as find_archives
@@ -23,6 +25,7 @@ __all__ = [
     "FeatureKind",
     "Features",
     "GraphSet",
+    "Level",
     "Merged",
     "Split",
     "cache_dir",
@@ -30,6 +33,7 @@ __all__ = [
     "download_dir",
     "features",
     "find_archives",
+    "levels",
     "load",
     "merge",
     "read_cached",

@@ -1,5 +1,6 @@
 """Colour refinement (1-WL): which nodes no message-passing network can tell apart."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,18 +31,66 @@ def refine(rowptr: Tensor, col: Tensor, start: Tensor, rounds: int) -> Tensor:
         >>> refine(rowptr, col, torch.zeros(4, dtype=torch.int64), rounds=3)
         tensor([0, 1, 1, 0])
     """
-    colour = _numbered(start.long())[0]
-    row, col = rows(rowptr.long(), len(col)), col.long()
+    return refinements(rowptr, col, start, rounds)[-1]
+
+
+def refinements(
+    rowptr: Tensor, col: Tensor, start: Tensor, rounds: int, *, sets: bool = False
+) -> list[Tensor]:
+    """Return the colours before the first round and after each, as ``refine`` finds them.
+
+    Args:
+        rowptr: The graph by target, ``[N + 1]``.
+        col: Sources, ``[E]``.
+        start: First colours, ``[N]``, any integers.
+        rounds: Number of rounds.
+        sets: Whether to compare neighbours' colours as sets: what a network sees that takes the
+            maximum, which is the same however often a colour occurs.
+
+    Example:
+        A star of two leaves and one of three, which a maximum does not tell apart.
+
+        >>> rowptr = torch.tensor([0, 2, 3, 4, 7, 8, 9, 10])
+        >>> col, same = torch.tensor([1, 2, 0, 0, 4, 5, 6, 3, 3, 3]), torch.zeros(7).long()
+        >>> [colour.tolist() for colour in refinements(rowptr, col, same, rounds=1)]
+        [[0, 0, 0, 0, 0, 0, 0], [0, 1, 1, 2, 1, 1, 1]]
+        >>> refinements(rowptr, col, same, rounds=1, sets=True)[1].tolist()
+        [0, 0, 0, 0, 0, 0, 0]
+    """
+    colours = [_numbered(start.long())[0]]
+    rowptr, col = rowptr.long(), col.long()
+    row = rows(rowptr, len(col))
     draw = torch.Generator().manual_seed(0)
-    for _ in range(rounds):
+    while len(colours) <= rounds:
+        colour = colours[-1]
         known = _count(colour)
         # Neighbours' colours, sorted within each row: what nodes are compared by.
-        around = (row * known + colour[col]).sort().values - row * known
-        refined = _grouped(colour, rowptr.long(), around, known, draw)
-        if _count(refined) == known:
-            break  # stable: no further round would tell more apart
-        colour = refined
-    return colour
+        begin, around = rowptr, _sorted_rows(rowptr, row, colour[col], known)
+        if sets:
+            key = torch.unique_consecutive(row * known + around)
+            owner = key // max(known, 1)
+            begin, around = torch.zeros_like(rowptr), key - owner * known
+            begin[1:] = torch.bincount(owner, minlength=len(colour)).cumsum(0)
+        refined = _grouped(colour, begin, around, known, draw)
+        if _count(refined) == known:  # stable: no further round would tell more apart
+            colours += [colour] * (rounds + 1 - len(colours))
+        else:
+            colours.append(refined)
+    return colours
+
+
+def _sorted_rows(rowptr: Tensor, row: Tensor, values: Tensor, known: int) -> Tensor:
+    """Sort the values, from 0 to below ``known``, within each row."""
+    if not values.is_cpu:
+        return (row * known + values).sort().values - row * known
+    from scipy.sparse import csr_array
+
+    # To group by value and then by row again is to sort, in a time that grows with the edges.
+    marks = np.ones(len(values), dtype=np.int8)
+    matrix = csr_array(
+        (marks, values.numpy(), rowptr.numpy()), shape=(len(rowptr) - 1, max(known, 1))
+    )
+    return torch.from_numpy(matrix.tocsc().tocsr().indices).long()
 
 
 def _grouped(

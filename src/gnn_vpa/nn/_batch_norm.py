@@ -1,5 +1,7 @@
 """Batch normalisation that counts nodes as often as they occur, in each lane by itself."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
@@ -8,6 +10,21 @@ from ._blocks import Blocks
 from ._lanes import add_bias, by_lane
 from ._normalise import normalise
 from ._traced import is_traced
+
+
+class Counts(NamedTuple):
+    """How often rows occur, as batch statistics need it: made once, used by several norms."""
+
+    share: Tensor  # [L, S, 1], of all nodes of the lane
+    busy: Tensor  # [L, 1, 1], 1 where a lane has nodes, else 0
+    unbiased: Tensor  # [L, 1, 1], M / (M - 1) for M nodes
+
+    @classmethod
+    def of(cls, nodes: Tensor, lanes: int) -> "Counts":
+        """Count ``nodes [L * S]``, of the type of the rows."""
+        count = nodes.view(lanes, -1, 1)
+        total = count.sum(1, keepdim=True)
+        return cls(count / torch.where(total > 0, total, 1), *_rates(total))
 
 
 class BatchNorm(nn.BatchNorm1d):
@@ -38,7 +55,7 @@ class BatchNorm(nn.BatchNorm1d):
     def forward(
         self,
         x: Tensor,
-        nodes: Tensor | Blocks | None = None,
+        nodes: Tensor | Counts | Blocks | None = None,
         *,
         offset: Tensor | None = None,
         relu: bool = False,
@@ -59,7 +76,8 @@ class BatchNorm(nn.BatchNorm1d):
         scale, shift = (w.view(-1, self.num_features) for w in (self.weight, self.bias))
         if offset is not None and self.weight.dim() == 1:
             shift = torch.add(shift, offset, alpha=0)
-        if not is_traced() and backend(x) == "triton" and x.dtype in (torch.float32, torch.float64):
+        fusible = not is_traced() and x.dtype in (torch.float32, torch.float64)
+        if fusible and backend(x) == "triton" and not isinstance(nodes, Counts):
             return self._fused(x, nodes, scale, shift, offset, relu)
         if isinstance(nodes, Blocks):
             return self._by_block(x, nodes, offset, relu)
@@ -67,17 +85,18 @@ class BatchNorm(nn.BatchNorm1d):
         scale, shift = self._broadcast(scale), self._broadcast(shift)
         added = 0 if offset is None else self._broadcast(offset.detach())
         if self.training:
-            count = rows.new_ones(len(x)) if nodes is None else nodes.to(rows)
-            count = count.view(*rows.shape[:2], 1)
-            total = count.sum(1, keepdim=True)
-            share = count / torch.where(total > 0, total, 1)
-            out, mean, var = normalise(rows, share, scale, shift, self.eps)
-            self._follow(mean + added, var, total)
+            if not isinstance(nodes, Counts):
+                ones = rows.new_ones(len(x)) if nodes is None else nodes.to(rows)
+                nodes = Counts.of(ones, len(rows))
+            out, mean, var = normalise(rows, nodes.share, scale, shift, self.eps, relu)
+            self._follow(mean + added, var, nodes.busy, nodes.unbiased)
         else:
             mean, var = self._broadcast(self.running_mean), self._broadcast(self.running_var)
             slope = scale * (var + self.eps).rsqrt()
             out = torch.addcmul(shift - (mean - added) * slope, rows, slope)
-        return (out.relu() if relu else out).flatten(0, 1)
+            if relu:
+                out = out.relu() if torch.is_grad_enabled() else out.relu_()
+        return out.flatten(0, 1)
 
     def _fused(
         self,
@@ -115,7 +134,7 @@ class BatchNorm(nn.BatchNorm1d):
             mean = nothing.index_add(0, lane, count * x) / safe
             var = nothing.index_add(0, lane, count * (x - mean[lane]).square()) / safe
             mean_now, var_now = (t.detach().unsqueeze(1) for t in (mean + added, var))
-            self._follow(mean_now, var_now, total.unsqueeze(1))
+            self._follow(mean_now, var_now, *_rates(total.unsqueeze(1)))
         else:
             mean, var = self.running_mean - added, self.running_var
         slope = self.weight * (var + self.eps).rsqrt()
@@ -123,15 +142,18 @@ class BatchNorm(nn.BatchNorm1d):
         return out.relu() if relu else out
 
     @torch.no_grad()
-    def _follow(self, mean: Tensor, var: Tensor, total: Tensor) -> None:
-        """Let the running statistics follow those of ``total [L, 1, 1]`` nodes."""
-        busy = (total > 0).to(total)
+    def _follow(self, mean: Tensor, var: Tensor, busy: Tensor, unbiased: Tensor) -> None:
+        """Let the running statistics follow those of a batch, ``[L, 1, F]``."""
         rate = busy * self.momentum
-        unbiased = var * (total / (total - 1).clamp(min=1))
         self._broadcast(self.running_mean).lerp_(mean, rate)
-        self._broadcast(self.running_var).lerp_(unbiased, rate)
+        self._broadcast(self.running_var).lerp_(var * unbiased, rate)
         self.num_batches_tracked.add_(busy.view_as(self.num_batches_tracked).long())
 
     def _broadcast(self, values: Tensor) -> Tensor:
         """Shape ``[F]`` or ``[L, F]`` so that it meets rows ``[L, S, F]``: ``[L, 1, F]``."""
         return values.view(-1, 1, self.num_features)
+
+
+def _rates(total: Tensor) -> tuple[Tensor, Tensor]:
+    """Return whether there are nodes, 1 or 0, and ``M / (M - 1)`` for ``M`` of them."""
+    return (total > 0).to(total), total / (total - 1).clamp(min=1)

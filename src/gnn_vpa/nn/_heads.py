@@ -1,13 +1,14 @@
 """From node features to the scores of a graph's classes."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from ._checks import check_counts
 from ._dropout import Dropout
-from ._linear import Linear, Mix
+from ._linear import Linear, Mix, product
 
 
 class MLPHead(nn.Module):
@@ -20,8 +21,14 @@ class MLPHead(nn.Module):
         self.lin1 = Linear(width, hidden)
         self.lin2 = Linear(hidden, num_classes)
 
-    def forward(self, levels: Sequence[Tensor], pool: Mix, uniform: Tensor | None) -> Tensor:
-        """Return scores ``[graphs, classes]`` from the last of the levels ``[nodes, width]``."""
+    def forward(
+        self,
+        levels: Sequence[Tensor],
+        pool: Mix,
+        uniform: Tensor | None,
+        first: Tensor | None = None,
+    ) -> Tensor:
+        """Return scores ``[graphs, classes]`` from the last of the levels ``[rows, width]``."""
         x = self.dropout(pool(levels[-1]), uniform)
         scores: Tensor = self.lin2(self.lin1(x).relu())
         return scores
@@ -41,11 +48,34 @@ class LevelsHead(nn.Module):
         self.dropout = Dropout(dropout)
         self.num_classes = num_classes
 
-    def forward(self, levels: Sequence[Tensor], pool: Mix, uniform: Tensor | None) -> Tensor:
-        """Return scores ``[graphs, classes]`` from all levels ``[nodes, width]``."""
-        scores = [lin(x, pool) for lin, x in zip(self.lins, levels, strict=True)]
-        dropped: Tensor = self.dropout(torch.stack(scores), uniform)
+    def forward(
+        self,
+        levels: Sequence[Tensor],
+        pool: Mix,
+        uniform: Tensor | None,
+        first: Tensor | None = None,
+    ) -> Tensor:
+        """Return scores ``[graphs, classes]`` from all levels ``[rows, width]``.
+
+        With ``first``, the readout of the input ``[graphs, in]``, ``pool`` reads all other levels
+        out in one go: their rows one level after the other give the graphs as often.
+        """
+        if first is None:
+            own = [lin(x, pool) for lin, x in zip(self.lins, levels, strict=True)]
+            scores = torch.stack(own)
+        else:
+            known = self.lins[0](first).unsqueeze(0)
+            scores = torch.cat([known, self._others(pool(torch.cat(list(levels[1:]))))])
+        dropped: Tensor = self.dropout(scores, uniform)
         return dropped.sum(0)
+
+    def _others(self, pooled: Tensor) -> Tensor:
+        """Return the scores of all levels but the first, whose weights are like lanes."""
+        lins = cast(list[Linear], list(self.lins[1:]))
+        weight = torch.stack([lin.weight for lin in lins])
+        bias = torch.stack([lin.bias for lin in lins])
+        own = product(pooled, weight.view(-1, *weight.shape[-2:]), bias.view(-1, bias.shape[-1]))
+        return own.view(len(weight), -1, self.num_classes)
 
     def dropout_shape(self, num_graphs: int) -> tuple[int, ...]:
         """Return the shape of the random numbers that dropout needs."""

@@ -33,30 +33,35 @@ class Linear(nn.Linear):
             bias: Whether to add ``b``, where there is one.
         """
         added = self.bias if bias else None
-        if x.is_floating_point():
-            return self._product(x if mix is None else mix(x), added)
-        rows = self._lookup(x)
-        rows = rows if mix is None else mix(rows)
+        if mix is None or x.is_floating_point():
+            return product(x if mix is None else mix(x), self.weight, added)
+        rows = mix(product(x, self.weight))
         return rows if added is None else add_bias(rows, added)
 
-    def _product(self, x: Tensor, bias: Tensor | None) -> Tensor:
-        if self.weight.dim() == 2:
-            return F.linear(x, self.weight, bias)
-        x = by_lane(x, self.weight.shape[0])
-        if x.is_cuda and not is_traced():
-            out: Tensor = LaneProduct.apply(x, self.weight)  # type: ignore[no-untyped-call]
-            return (out if bias is None else out + bias.unsqueeze(1)).flatten(0, 1)
-        if bias is None:
-            return torch.bmm(x, self.weight.mT).flatten(0, 1)
-        return torch.baddbmm(bias.unsqueeze(1), x, self.weight.mT).flatten(0, 1)
 
-    def _lookup(self, codes: Tensor) -> Tensor:
-        if self.weight.dim() == 2:
-            return _taken(self.weight.mT, codes)
-        lanes, _, width = self.weight.shape
-        first = torch.arange(0, lanes * width, width, device=codes.device)
-        rows = by_lane(codes, lanes) + first.unsqueeze(1)
-        return _taken(self.weight.mT.flatten(0, 1), rows.flatten())
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return ``x W^T + b`` of rows ``x [rows, in]``, or rows of ``W^T`` for codes ``x [rows]``."""
+    if not x.is_floating_point():
+        rows = _lookup(x, weight)
+        return rows if bias is None else add_bias(rows, bias)
+    if weight.dim() == 2:
+        return F.linear(x, weight, bias)
+    x = by_lane(x, weight.shape[0])
+    if x.is_cuda and not is_traced():
+        out: Tensor = LaneProduct.apply(x, weight)  # type: ignore[no-untyped-call]
+        return (out if bias is None else out + bias.unsqueeze(1)).flatten(0, 1)
+    if bias is None:
+        return torch.bmm(x, weight.mT).flatten(0, 1)
+    return torch.baddbmm(bias.unsqueeze(1), x, weight.mT).flatten(0, 1)
+
+
+def _lookup(codes: Tensor, weight: Tensor) -> Tensor:
+    if weight.dim() == 2:
+        return _taken(weight.mT, codes)
+    lanes, _, width = weight.shape
+    first = torch.arange(0, lanes * width, width, device=codes.device)
+    rows = by_lane(codes, lanes) + first.unsqueeze(1)
+    return _taken(weight.mT.flatten(0, 1), rows.flatten())
 
 
 def _taken(table: Tensor, rows: Tensor) -> Tensor:

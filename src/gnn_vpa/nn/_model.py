@@ -5,12 +5,16 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from ..ops import Aggregation, Graph
+from ..ops import Graph
+from ..ops._aggregate import Aggregation
 from ._batch_norm import BatchNorm
 from ._blocks import Blocks
 from ._checks import check_counts, check_input, check_nodes, one_hot
 from ._heads import LevelsHead, MLPHead
+from ._layers import Joint
 from ._message import GraphLike, aggregate
+
+Readout = GraphLike | Joint
 
 
 class Model(nn.Module):
@@ -109,12 +113,16 @@ class Model(nn.Module):
     def _scores(
         self,
         levels: Sequence[Tensor],
-        readout: GraphLike,
+        readout: Readout,
         aggr: Aggregation,
         uniform: Tensor | None,
     ) -> Tensor:
-        if isinstance(readout, Tensor) and readout.dim() == 1:
-            readout = Graph.readout(readout)
-        pool = partial(aggregate, graph=readout, aggr=aggr)
-        scores: Tensor = self.head(levels, pool, uniform)
+        first = None
+        if isinstance(readout, Joint):
+            pool, first = readout.pool, readout.first
+        else:
+            if isinstance(readout, Tensor) and readout.dim() == 1:
+                readout = Graph.readout(readout)
+            pool = partial(aggregate, graph=readout, aggr=aggr)
+        scores: Tensor = self.head(levels, pool, uniform, first)
         return scores

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def normalise(
-    rows: Tensor, share: Tensor, scale: Tensor, shift: Tensor, eps: float
+    rows: Tensor, share: Tensor, scale: Tensor, shift: Tensor, eps: float, relu: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
     r"""Return ``y = scale * (x - mean) / sqrt(var + eps) + shift``, the mean and the variance.
 
@@ -19,6 +19,7 @@ def normalise(
         scale: ``[L, 1, F]``.
         shift: ``[L, 1, F]``.
         eps: A small number that keeps the root from 0.
+        relu: Whether to return ``max(0, y)``.
 
     Returns:
         ``[L, S, F]``, and mean and variance ``[L, 1, F]``, to be used as constants.
@@ -30,16 +31,50 @@ def normalise(
         >>> mean.item(), var.item()
         (2.0, 2.0)
     """
-    if not torch.compiler.is_compiling():
-        return _Normalise.apply(rows, share, scale, shift, eps)  # type: ignore[no-any-return, no-untyped-call]
-    # A compiler fuses what autograd derives. The derivative of var by mean is 0: without it one
-    # reduction less depends on another.
-    mean = (share * rows).sum(1, keepdim=True)
-    var = (share * (rows - mean.detach()).square()).sum(1, keepdim=True)
-    return torch.addcmul(shift, rows - mean, scale * (var + eps).rsqrt()), mean, var
+    if torch.compiler.is_compiling():
+        # A compiler fuses what autograd derives. The derivative of var by mean is 0: without it
+        # one reduction less depends on another.
+        mean = (share * rows).sum(1, keepdim=True)
+        var = (share * (rows - mean.detach()).square()).sum(1, keepdim=True)
+        out = torch.addcmul(shift, rows - mean, scale * (var + eps).rsqrt())
+        return out.relu() if relu else out, mean, var
+    if torch._C._are_functorch_transforms_active():
+        out, mean, var = _Transformed.apply(rows, share, scale, shift, eps)  # type: ignore[no-untyped-call]
+        return out.relu() if relu else out, mean, var
+    return _Normalise.apply(rows, share, scale, shift, eps, relu)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Normalise(torch.autograd.Function):
+    """``normalise`` as it is called plainly, with a ReLU in the same passes."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        rows: Tensor,
+        share: Tensor,
+        scale: Tensor,
+        shift: Tensor,
+        eps: float,
+        relu: bool,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        out, mean, var = _Transformed.forward(rows, share, scale, shift, eps)
+        ctx.save_for_backward(rows, share, scale, mean, var, out.relu_() if relu else None)
+        ctx.mark_non_differentiable(mean, var)
+        ctx.set_materialize_grads(False)
+        ctx.eps = eps
+        return out, mean, var
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, *_: None) -> tuple[Tensor | None, ...]:
+        if grad is None:
+            return (None,) * 6
+        rows, share, scale, mean, var, out = ctx.saved_tensors
+        if out is not None:
+            grad = torch.ops.aten.threshold_backward(grad, out, 0)
+        return *_derivative(grad, rows, share, scale, mean, var, ctx.eps), None
+
+
+class _Transformed(torch.autograd.Function):
     r"""``normalise`` with its derivative, where ``xhat = (x - mean) / sqrt(var + eps)``.
 
     ``dx_i = scale / sqrt(var + eps) * (dy_i - p_i (sum_k dy_k + xhat_i sum_k dy_k xhat_k))``
@@ -65,16 +100,22 @@ class _Normalise(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         rows, share, scale, mean, var = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            # The derivative is to be differentiated itself: that goes through mean and var too.
-            mean, var = _moments(rows, share)
-        inverse = (var + ctx.eps).rsqrt()
-        slope = scale * inverse
-        centred = rows - mean
-        total = grad.sum(1, keepdim=True)
-        along = (grad * centred).sum(1, keepdim=True) * inverse  # sum_k dy_k xhat_k
-        pull = torch.addcmul(-slope * total, centred, -slope * along * inverse).mul_(share)
-        return torch.addcmul(pull, slope, grad), None, along, total, None
+        return _derivative(grad, rows, share, scale, mean, var, ctx.eps)
+
+
+def _derivative(
+    grad: Tensor, rows: Tensor, share: Tensor, scale: Tensor, mean: Tensor, var: Tensor, eps: float
+) -> tuple[Tensor | None, ...]:
+    if torch.is_grad_enabled():
+        # The derivative is to be differentiated itself: that goes through mean and var too.
+        mean, var = _moments(rows, share)
+    inverse = (var + eps).rsqrt()
+    slope = scale * inverse
+    centred = rows - mean
+    total = grad.sum(1, keepdim=True)
+    along = (grad * centred).sum(1, keepdim=True) * inverse  # sum_k dy_k xhat_k
+    pull = torch.addcmul(-slope * total, centred, -slope * along * inverse).mul_(share)
+    return torch.addcmul(pull, slope, grad), None, along, total, None
 
 
 def _moments(rows: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
@@ -84,4 +125,6 @@ def _moments(rows: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
 
 def _average(values: Tensor, share: Tensor) -> Tensor:
     # A matrix product makes no temporary; a GPU might round it to TF32.
-    return share.mT @ values if values.is_cpu else (share * values).sum(1, keepdim=True)
+    if values.is_cpu:
+        return torch.bmm(share.mT, values)
+    return (share * values).sum(1, keepdim=True)

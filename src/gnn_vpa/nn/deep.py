@@ -81,7 +81,7 @@ class DeepGCN(GCN):
             z = _scaled(z, self.keep) + _scaled(conv(z.relu(), mix), self.renew)
             yield z
 
-    def forward(
+    def forward(  # type: ignore[override]  # it takes no batches by levels
         self,
         x: Tensor,
         graph: GraphLike,

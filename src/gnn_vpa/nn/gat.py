@@ -15,9 +15,9 @@ from ._blocks import Blocks
 from ._checks import checked_choice
 from ._heads import MLPHead
 from ._lanes import add_bias, by_lane
+from ._layers import Layers
 from ._linear import Linear
-from ._message import GraphLike
-from ._model import Model
+from ._model import Model, Readout
 from ._self_loops import Looped, with_self_loops
 from ._traced import is_traced
 
@@ -38,19 +38,27 @@ class _GATConv(nn.Module):
             bound = math.sqrt(6 / (weight.shape[-2] + weight.shape[-1]))  # Glorot's, as in PyG
             nn.init.uniform_(weight, -bound, bound)
 
-    def forward(self, x: Tensor, looped: Looped, aggr: Literal["sum", "vpa"]) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        looped: Looped,
+        aggr: Literal["sum", "vpa"],
+        own: Tensor | None = None,
+    ) -> Tensor:
+        """Attend; a row after stems from the row ``own`` before, where these differ."""
         x = self.lin(x)
         graph, power = looped
         both = self._sent_and_received(x)
-        if _is_fusible(x, graph):
+        if own is None and _is_fusible(x, graph):
             from ._fused_attention import FusedAttention
 
             if power is None:
                 power = x.new_full((graph.num_targets,), 0.5 if aggr == "vpa" else 0)
             out = FusedAttention.apply(x, both, graph, power, _SLOPE)  # type: ignore[no-untyped-call]
             return add_bias(out, self.bias)
-        sent, received = from_sources(both[:, :1], graph), from_targets(both[:, 1:], graph)
-        logits = F.leaky_relu(sent + received, _SLOPE).squeeze(1)
+        received = both[:, 1:] if own is None else both[:, 1:].index_select(0, own)
+        logits = from_sources(both[:, :1], graph) + from_targets(received, graph)
+        logits = F.leaky_relu(logits, _SLOPE).squeeze(1)
         if power is None:
             return add_bias(attend(x, graph, logits, aggr), self.bias)
         return add_bias(attend_by_power(x, graph, logits, power), self.bias)
@@ -112,15 +120,18 @@ class GAT(Model):
     def forward(
         self,
         x: Tensor,
-        graph: Graph | Tensor | Looped,
-        readout: GraphLike,
+        graph: Graph | Tensor | Looped | Layers,
+        readout: Readout,
         nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; ``graph`` gets self-loops if not ``Looped``."""
         x = self._checked(x, nodes)
-        looped = with_self_loops(graph, x.shape[0])
+        if isinstance(graph, Layers):
+            way = [(hop.graph, hop.own) for hop in graph.hops]
+        else:
+            way = [(with_self_loops(graph, x.shape[0]), None)] * len(self.convs)
         aggr: Literal["sum", "vpa"] = "vpa" if self.aggr == "vpa" else "sum"
-        for conv in self.convs:
-            x = conv(x, looped, aggr).relu()
+        for conv, (looped, own) in zip(self.convs, way, strict=True):
+            x = conv(x, looped, aggr, own).relu()
         return self._scores([x], readout, aggr, uniform)

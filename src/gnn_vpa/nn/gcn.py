@@ -3,15 +3,18 @@
 from functools import partial
 from typing import get_args
 
+import torch
 from torch import Tensor, nn
 
 from ..ops import Aggregation
 from ._blocks import Blocks
 from ._checks import checked_choice
 from ._heads import MLPHead
-from ._linear import Linear, Mix
+from ._lanes import add_bias
+from ._layers import Hop, Layers
+from ._linear import Linear, Mix, product
 from ._message import GraphLike, aggregate
-from ._model import Model
+from ._model import Model, Readout
 
 
 class _GraphConv(nn.Module):
@@ -27,6 +30,18 @@ class _GraphConv(nn.Module):
     def forward(self, x: Tensor, mix: Mix) -> Tensor:
         out: Tensor = self.lin_rel(x, mix) + self.lin_root(x)
         return out
+
+    def hop(self, x: Tensor, hop: Hop, aggr: Aggregation) -> Tensor:
+        """Return the same for the rows of the next level."""
+        if not hop.is_sum:
+            around = self.lin_rel(x, partial(hop.around, aggr=aggr))
+            out: Tensor = around + hop.take(self.lin_root(x))
+            return out
+        # Both products at once, each row's two results one after the other: the hop has the
+        # neighbours' at the even places, and the row's own at the odd ones.
+        weight = torch.cat([self.lin_rel.weight, self.lin_root.weight], dim=-2)
+        both = product(x, weight).view(-1, self.lin_rel.out_features)
+        return add_bias(hop.with_self(aggr)(both), self.lin_rel.bias)
 
 
 class GCN(Model):
@@ -71,15 +86,20 @@ class GCN(Model):
     def forward(
         self,
         x: Tensor,
-        graph: GraphLike,
-        readout: GraphLike,
+        graph: GraphLike | Layers,
+        readout: Readout,
         nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
         x = self._checked(x, nodes, written_out=self.aggr == "max")
-        mix = partial(aggregate, graph=graph, aggr=self.aggr)
-        for conv in self.convs:
-            x = conv(x, mix).relu()
+        if isinstance(graph, Layers):
+            for conv, hop in zip(self.convs, graph.hops, strict=True):
+                assert isinstance(conv, _GraphConv)
+                x = conv.hop(x, hop, self.aggr).relu_()
+        else:
+            mix = partial(aggregate, graph=graph, aggr=self.aggr)
+            for conv in self.convs:
+                x = conv(x, mix).relu()
         return self._scores([x], readout, self.aggr, uniform)

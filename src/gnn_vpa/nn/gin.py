@@ -6,13 +6,14 @@ from typing import get_args
 from torch import Tensor, nn
 
 from ..ops import Aggregation
-from ._batch_norm import BatchNorm
+from ._batch_norm import BatchNorm, Counts
 from ._blocks import Blocks
 from ._checks import checked_choice
 from ._heads import LevelsHead, MLPHead
+from ._layers import Layers
 from ._linear import Linear, Mix
 from ._message import GraphLike, WithSelf, with_self
-from ._model import Model
+from ._model import Model, Readout
 
 
 class _GINConv(nn.Module):
@@ -26,11 +27,20 @@ class _GINConv(nn.Module):
             lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
 
     def forward(
-        self, x: Tensor, mix: Mix, nodes: Tensor | Blocks | None, norm: BatchNorm
+        self,
+        x: Tensor,
+        mix: Mix,
+        nodes: Tensor | Counts | Blocks | None,
+        norm: BatchNorm,
+        late: bool = False,
     ) -> Tensor:
-        """Return ``relu(norm(MLP(mix(x))))``; both biases are left to the norms behind them."""
+        """Return ``relu(norm(MLP(mix(x))))``; both biases are left to the norms behind them.
+
+        With ``late``, ``mix`` is linear and follows the first product: where it makes more rows.
+        """
         first, inner, _, last = self.nn
-        x = inner(first(x, mix, bias=False), nodes, offset=first.bias, relu=True)
+        x = mix(first(x, bias=False)) if late else first(x, mix, bias=False)
+        x = inner(x, nodes, offset=first.bias, relu=True)
         out: Tensor = norm(last(x, bias=False), nodes, offset=last.bias, relu=True)
         return out
 
@@ -86,16 +96,22 @@ class GIN(Model):
     def forward(
         self,
         x: Tensor,
-        graph: GraphLike | WithSelf,
-        readout: GraphLike,
+        graph: GraphLike | WithSelf | Layers,
+        readout: Readout,
         nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
         x = self._checked(x, nodes, written_out=self.aggr == "max")
-        mix = partial(with_self, graph=graph, aggr=self.aggr)
+        way: list[tuple[Mix, Tensor | Counts | Blocks | None, bool]]
+        if isinstance(graph, Layers):
+            late = graph.hops[0].is_sum
+            way = [(hop.with_self(self.aggr), hop.nodes, late) for hop in graph.hops]
+        else:
+            own_mix = partial(with_self, graph=graph, aggr=self.aggr)
+            way = [(own_mix, nodes, False)] * len(self.convs)
         levels = [x]
-        for conv, norm in zip(self.convs, self.norms, strict=True):
-            levels.append(conv(levels[-1], mix, nodes, norm))
+        for conv, norm, (mix, own, late) in zip(self.convs, self.norms, way, strict=True):
+            levels.append(conv(levels[-1], mix, own, norm, late))
         return self._scores(levels, readout, self.aggr, uniform)

@@ -10,8 +10,8 @@ from ._blocks import Blocks
 from ._checks import check_counts, checked_choice
 from ._heads import MLPHead
 from ._linear import Linear
-from ._message import GraphLike, Scaled, aggregate
-from ._model import Model
+from ._message import Scaled, aggregate
+from ._model import Model, Readout
 from ._self_loops import Looped, with_self_loops
 from .gat import Attention
 
@@ -104,7 +104,7 @@ class SGC(Model):
         self,
         x: Tensor,
         graph: Graph | Tensor | Looped | None,
-        readout: GraphLike,
+        readout: Readout,
         nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:

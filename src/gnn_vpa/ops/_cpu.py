@@ -10,6 +10,7 @@
 import warnings
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -21,7 +22,7 @@ from ._reference import in_user_order, positions
 
 _LONG = 2048  # edges of a row that are summed in one go
 _PIECE = 512  # edges of the pieces in which a longer one is
-_BLOCK = 1 << 20  # elements of a gathered block: it should stay in the second-level cache
+_BLOCK = 1 << 18  # elements of a gathered block: it should stay in the second-level cache
 
 
 def spmm(x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
@@ -122,7 +123,7 @@ def _silence_beta_warning() -> None:
 def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:
     out = x.new_zeros(csr.rowptr.numel() - 1, x.shape[1])
     absent = None if m is None or bool((m > 0).all()) else m[positions(csr)] <= 0
-    for block, places, _ in _blocks(csr, x.shape[1]):
+    for block, places in _blocks(csr, x.shape[1]):
         values = _rows_of(x, csr.col[places])  # an edge that stands twice changes no maximum
         if absent is None:
             out[block] = values.amax(1)
@@ -135,17 +136,27 @@ def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:
 
 def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, csr: CSR) -> Tensor:
     out = torch.zeros_like(own, dtype=accumulator(own.dtype))
-    times = None if m is None else m[positions(csr)]
-    for block, places, counts in _blocks(csr, own.shape[1]):
-        around = csr.col[places]
-        won = _rows_of(other, around) == own[block].unsqueeze(1)
-        if counts is not None:
-            won &= counts.unsqueeze(-1)
-        value = won.to(out.dtype) if share is None else won * _rows_of(share, around)
+    times = None if m is None else m[positions(csr)].unsqueeze(1)
+    for first, last in _spans(csr, own.shape[1]):
+        begin, end = (int(csr.rowptr[at]) for at in (first, last))
+        around, ptr = csr.col[begin:end], csr.rowptr[first : last + 1] - begin
+        won = other.index_select(0, around) == own[first:last].index_select(
+            0, rows(ptr, end - begin)
+        )
+        value = won.to(out.dtype) if share is None else won * share.index_select(0, around)
         if times is not None:
-            value = value.mul_(times[places].unsqueeze(-1))
-        out[block] = value.sum(1)
+            value.mul_(times[begin:end])
+        place = torch.arange(end - begin, dtype=around.dtype)
+        out[first:last] = _bags(value, None, CSR(ptr, place, None, csr.longest))
     return out
+
+
+def _spans(csr: CSR, width: int) -> Iterator[tuple[int, int]]:
+    """Yield first and last of consecutive rows whose edges make a block of features."""
+    room = max(1, _BLOCK // max(1, width))
+    marks = torch.arange(room, max(room, csr.col.numel()), room, dtype=csr.rowptr.dtype)
+    cuts = [0, *torch.searchsorted(csr.rowptr, marks).tolist(), csr.rowptr.numel() - 1]
+    return ((first, last) for first, last in pairwise(cuts) if first < last)
 
 
 def _rows_of(x: Tensor, index: Tensor) -> Tensor:
@@ -153,12 +164,12 @@ def _rows_of(x: Tensor, index: Tensor) -> Tensor:
     return x.index_select(0, index.flatten()).view(*index.shape, x.shape[1])
 
 
-def _blocks(csr: CSR, width: int) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+def _blocks(csr: CSR, width: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield rows of about the same degree, with their edges as a rectangle.
 
     Yields:
-        Rows ``[B]``; the positions of their edges, ``[B, d]``, the last repeated where a row has
-        fewer; and which of them count, ``[B, d]``, or None where all do.
+        Rows ``[B]``; and the positions of their edges, ``[B, d]``, the last repeated where a row
+        has fewer.
     """
     degree, order = csr.rowptr.diff().sort()
     # Up to 8 as they are, then four sizes an octave: few rectangles, at most a fifth of it spare.
@@ -172,7 +183,6 @@ def _blocks(csr: CSR, width: int) -> Iterator[tuple[Tensor, Tensor, Tensor | Non
         for begin in range(first, first + count, step) if longest > 0 else ():
             end = min(begin + step, first + count)
             own, places = degree[begin:end].unsqueeze(1), torch.arange(longest, dtype=degree.dtype)
-            present = None if bool((own == longest).all()) else places < own
             places = csr.rowptr[order[begin:end]].unsqueeze(1) + torch.minimum(places, own - 1)
-            yield order[begin:end], places, present
+            yield order[begin:end], places
         first += count

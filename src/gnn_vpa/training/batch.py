@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ..nn import Blocks, Looped, Scaled, WithSelf
+from ..nn._layers import Joint, Layers
 from ..ops import Graph
 from ..ops._csr import CSR
 from .resident import Resident
@@ -17,8 +18,8 @@ class Batch(NamedTuple):
     """What one step of L lanes with B graphs and S slots each needs."""
 
     x: Tensor  # codes [L * S], or features [L * S, in]
-    graph: Graph | Scaled | WithSelf | Looped | None
-    readout: Graph | Scaled  # from slots to graphs
+    graph: Graph | Scaled | WithSelf | Looped | Layers | None
+    readout: Graph | Scaled | Joint  # from slots to graphs
     nodes: Tensor | Blocks  # [L * S], how many nodes a slot stands for; 0 where it is empty
     y: Tensor  # [L * B]
     real: Tensor  # [L, B], false where a lane has no graph

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from ..graphs import GraphSet
 from ..nn._model import Model
 from .batch import EMPTY, Batch, cut
-from .resident import Resident, model_for
+from .resident import model_for
 from .seeds import generator, seed
 from .task import Outcome, Protocol, Training
 
@@ -33,13 +33,14 @@ class Group:
     def __init__(
         self,
         graphs: GraphSet,
-        data: Resident,
+        data: Any,
         protocol: Protocol,
         trainings: Sequence[Training],
         model: Model,
         dtype: torch.dtype,
     ) -> None:
-        self.data, self.protocol, self.model = data, protocol, model
+        self.data = data  # a Resident, or what another kind of group cuts its batches from
+        self.protocol, self.model = protocol, model
         self.lanes = [lane for _, lane in trainings]
         self.keys = [(graphs.name, task, lane.fold, lane.seed) for task, lane in trainings]
         device = data.x.device
@@ -67,15 +68,14 @@ class Group:
         losses = torch.zeros(len(self.lanes), device=order.device, dtype=self.dtype)
         self.model.train()
         for step in range(steps):
-            batch = cut(self.data, order[:, step])
+            batch = self._cut(order[:, step])
             self.optimizer.zero_grad()
             mean = self._losses(self._scores(batch, uniform[step]), batch)
             mean.sum().backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
             losses += mean.detach() * batch.real.sum(1)
         self.curves[0, :, self.epoch] = (losses / (order >= 0).sum((1, 2))).cpu().numpy()
-        for row, batches in enumerate(self._judged, start=1):
-            self.curves[row, :, self.epoch] = self._accuracy(batches)
+        self.curves[1:, :, self.epoch] = self._accuracies()
         self.epoch += 1
 
     def sync(self) -> None:
@@ -101,6 +101,10 @@ class Group:
         """Return the mean cross-entropy of each lane, ``[L]``."""
         each = cross_entropy(scores, batch.y, reduction="none").view_as(batch.real)
         return (each * batch.real).sum(1) / batch.real.sum(1)
+
+    def _accuracies(self) -> Tensor:
+        """Return the accuracy of each lane in validation and test, ``[2, L]``."""
+        return torch.stack([self._accuracy(batches) for batches in self._judged])
 
     @torch.no_grad()
     def _accuracy(self, batches: list[Batch]) -> Tensor:
@@ -142,7 +146,11 @@ class Group:
 
     def _cut_all(self, ids: Sequence[Tensor]) -> list[Batch]:
         size, device = 2 * self.protocol.batch_size, self.data.y.device
-        return [cut(self.data, step) for step in stacked(ids, size).to(device).unbind(1)]
+        return [self._cut(step) for step in stacked(ids, size).to(device).unbind(1)]
+
+    def _cut(self, ids: Tensor) -> Batch:
+        """Cut a batch of each lane's graphs, ``[L, B]``."""
+        return cut(self.data, ids)
 
 
 def stacked(ids: Sequence[Tensor], size: int) -> Tensor:

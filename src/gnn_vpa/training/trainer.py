@@ -13,6 +13,9 @@ from .captured import CapturedGroup
 from .checkpoint import Checkpoint
 from .group import Group
 from .lanes import families
+from .layered import Layered
+from .layered_group import LayeredGroup
+from .levels import by_levels, can_layer
 from .plan import tables
 from .resident import Resident, model_for, resident
 from .task import Lane, Outcome, Protocol, Task, Training
@@ -103,11 +106,15 @@ class _Family:
     ) -> None:
         self.graphs, self.protocol, self.device, self.dtype = graphs, protocol, device, dtype
         self.residents: dict[Task, Resident] = {}
+        self.layered: Layered | None = None
         for task in tasks:
             with torch.random.fork_rng(devices=[]):
                 model = model_for(task, graphs).to(device, dtype)
-            self.residents[task] = resident(graphs, task, model, device, dtype, merging)
             self.model = model  # the lanes' weights take turns in it
+            if merging and not _shares_steps(device) and can_layer(model):
+                self.layered = Layered(by_levels(graphs, task, model, dtype))
+                break
+            self.residents[task] = resident(graphs, task, model, device, dtype, merging)
             if self.residents[task].graph is not None:
                 break  # all of them see the same data: only what SGC propagated differs
 
@@ -130,8 +137,11 @@ class _Family:
         return groups
 
     def _room(self) -> int:
-        rows = self.graphs.num_nodes / max(self.graphs.num_graphs, 1) * self.protocol.batch_size
         if not _shares_steps(self.device):
+            size = self.protocol.batch_size
+            rows = self.graphs.num_nodes / max(self.graphs.num_graphs, 1) * size
+            if self.layered is not None:
+                rows = self.layered.rows(size)
             return max(1, round(_CACHED_ROWS / max(rows, 1)))
         data = next(iter(self.residents.values()))
         need = memory(data, self.model, self.protocol, self.dtype)
@@ -161,6 +171,8 @@ class _Family:
 
     def _group(self, trainings: Sequence[Training]) -> Group:
         settings = (self.protocol, trainings, self.model, self.dtype)
+        if self.layered is not None:
+            return LayeredGroup(self.graphs, self.layered, *settings)
         if not _shares_steps(self.device):
             return Group(self.graphs, next(iter(self.residents.values())), *settings)
         known = tables(self.residents, [task for task, _ in trainings], self.dtype)

@@ -1,0 +1,128 @@
+"""A data set by depth: what a network can know of its nodes after each layer, and nothing twice."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .colours import refinements
+
+
+class Level(NamedTuple):
+    """The colours that nodes of a data set have after so many rounds of refinement.
+
+    Attributes:
+        node: The first node of each colour: ``[C]``.
+        own: Its colour one level below: ``[C]``.
+        rowptr: Colour c has neighbours of the colours ``col[rowptr[c]:rowptr[c + 1]]`` of the level
+            below, without repetition: ``[C + 1]``.
+        col: Colours of the level below: ``[K]``.
+        times: How many neighbours have that colour: ``[K]``.
+        graph_ptr: Graph g has the colours ``colour[graph_ptr[g]:graph_ptr[g + 1]]``, without
+            repetition: ``[G + 1]``.
+        colour: Colours of this level: ``[P]``.
+        nodes: How many nodes of the graph have that colour: ``[P]``.
+
+    Example:
+        >>> pair = torch.tensor([0, 1, 2]), torch.tensor([1, 0])
+        >>> _, after = levels(torch.tensor([0, 2]), *pair, torch.tensor([5, 5]), rounds=1)
+        >>> after.node, after.nodes
+        (tensor([0]), tensor([2]))
+    """
+
+    node: Tensor
+    own: Tensor
+    rowptr: Tensor
+    col: Tensor
+    times: Tensor
+    graph_ptr: Tensor
+    colour: Tensor
+    nodes: Tensor
+
+
+def levels(
+    node_ptr: Tensor,
+    rowptr: Tensor,
+    col: Tensor,
+    start: Tensor,
+    rounds: int,
+    *,
+    sets: bool = False,
+) -> list[Level]:
+    """Return the colours of all graphs before the first round of refinement and after each.
+
+    Layer ``l`` of a message-passing network gives nodes of one colour of level ``l`` the same
+    features, in whatever graph they are. So it needs to be computed once for each colour that
+    occurs, from the features of the neighbours' colours one level below.
+
+    Args:
+        node_ptr: Graph g has the nodes ``node_ptr[g]`` to ``node_ptr[g + 1]``: ``[G + 1]``.
+        rowptr: All graphs by target: ``[N + 1]``.
+        col: Sources: ``[E]``.
+        start: An integer for each node, equal where the features are: ``[N]``.
+        rounds: Number of message-passing layers.
+        sets: Whether neighbours' colours count as a set: enough for a network that takes the
+            maximum. ``times`` is then that of the colour's first node.
+
+    Returns:
+        ``rounds + 1`` levels; the first one has neither ``own`` colours nor neighbours.
+
+    Example:
+        A star of three leaves: one colour, then two, of which the leaf's occurs three times.
+
+        >>> star = torch.tensor([0, 3, 4, 5, 6]), torch.tensor([1, 2, 3, 0, 0, 0])
+        >>> same = torch.zeros(4, dtype=torch.int64)
+        >>> first, second = levels(torch.tensor([0, 4]), *star, same, rounds=1)
+        >>> first.nodes, second.nodes, second.times
+        (tensor([4]), tensor([1, 3]), tensor([3, 1]))
+    """
+    colours = refinements(rowptr, col, start, rounds, sets=sets)
+    graph = torch.repeat_interleave(torch.arange(len(node_ptr) - 1), node_ptr.diff())
+    out: list[Level] = []
+    for depth, colour in enumerate(colours):
+        known = _known(colour)
+        node = torch.full((known,), len(colour)).scatter_reduce_(
+            0, colour, torch.arange(len(colour)), "amin"
+        )
+        held, count = _occurring(graph * max(known, 1) + colour)
+        graph_ptr, held = _rows(held, len(node_ptr) - 1, known)
+        own, below = node.new_empty(0), (node.new_zeros(1), node.new_empty(0), node.new_empty(0))
+        if depth > 0:
+            own = colours[depth - 1][node]
+            below = _neighbours(node, rowptr.long(), col.long(), colours[depth - 1])
+        out.append(Level(node, own, *below, graph_ptr, held, count))
+    return out
+
+
+def _neighbours(
+    node: Tensor, rowptr: Tensor, col: Tensor, colour: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return, for each node, its neighbours' colours and how often each occurs."""
+    length = rowptr[node + 1] - rowptr[node]
+    owner = torch.repeat_interleave(length)
+    begin = rowptr[node] - (length.cumsum(0) - length)
+    position = torch.arange(len(owner)) + begin[owner]
+    known = _known(colour)
+    key, times = _occurring(owner * max(known, 1) + colour[col[position]])
+    return *_rows(key, len(node), known), times
+
+
+def _occurring(key: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the different values, sorted, and how often each occurs."""
+    # NumPy sorts them several times as fast as PyTorch, which sorts their places along.
+    key = torch.from_numpy(np.sort(key.numpy()))
+    values, count = torch.unique_consecutive(key, return_counts=True)
+    return values, count
+
+
+def _rows(key: Tensor, num_rows: int, known: int) -> tuple[Tensor, Tensor]:
+    """Take sorted numbers ``row * known + colour`` apart: pointers of rows, and colours."""
+    row = key // max(known, 1)
+    pointer = torch.zeros(num_rows + 1, dtype=torch.int64)
+    pointer[1:] = torch.bincount(row, minlength=num_rows).cumsum(0)
+    return pointer, key - row * known
+
+
+def _known(colour: Tensor) -> int:
+    return int(colour.max()) + 1 if len(colour) > 0 else 0

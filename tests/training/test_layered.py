@@ -1,0 +1,90 @@
+"""Batches by levels: a model computes on them what it computes on all nodes."""
+
+import pytest
+import torch
+
+from gnn_vpa.graphs import GraphSet, load
+from gnn_vpa.training import Task
+from gnn_vpa.training.batch import EMPTY, cut
+from gnn_vpa.training.layered import Layered
+from gnn_vpa.training.levels import by_levels, can_layer
+from gnn_vpa.training.resident import model_for, resident
+
+METHODS = [
+    *((model, aggr) for model in ("gin", "gcn") for aggr in ("sum", "mean", "max", "vpa")),
+    *((model, aggr) for model in ("gat", "sgc") for aggr in ("default", "vpa")),
+]
+SETS = [
+    "MUTAG", "PTC_FM", "PROTEINS", "NCI1", "IMDB-BINARY", "IMDB-MULTI",
+    "REDDIT-BINARY", "REDDIT-MULTI-5K", "COLLAB",
+]  # fmt: skip
+
+
+def compare(graphs, task, ids):
+    """Compare scores and gradients of one lane's batch, by levels and node by node."""
+    network = model_for(task, graphs).double().train()
+    whole = resident(graphs, task, network, torch.device("cpu"), torch.float64, merging=False)
+    layered = Layered(by_levels(graphs, task, network, torch.float64))
+    uniform = torch.rand(network.dropout_shape(ids.shape[1]), dtype=torch.float64)
+    before = {name: buffer.clone() for name, buffer in network.named_buffers()}
+    results = []
+    for batch in (cut(whole, ids), layered.cut(ids)):
+        network.zero_grad()
+        network.load_state_dict(before, strict=False)
+        scores = network(batch.x, batch.graph, batch.readout, batch.nodes, uniform)
+        scores[ids[0] >= 0].square().mean().backward()
+        given = [torch.zeros_like(p) if p.grad is None else p.grad for p in network.parameters()]
+        running = [buffer.clone() for _, buffer in network.named_buffers()]
+        results.append([scores[ids[0] >= 0].detach(), batch.y, *given, *running])
+    # BatchNorm takes the scale of a single column out again: its gradient is what is left of
+    # terms as large as the other gradients, so rounding is measured by these.
+    largest = max(1.0, *(float(t.abs().max()) for t in results[0]))
+    for got, expected in zip(*results, strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-9 * largest)
+
+
+@pytest.mark.parametrize(("model", "aggr"), METHODS)
+@pytest.mark.parametrize("features", ["degree", "labels"])
+def test_a_model_computes_the_same(toy, model, aggr, features):
+    ids = torch.tensor([[3, 17, 4, EMPTY, 80, 3, 5, 6, EMPTY]])
+    compare(toy, Task(model, aggr, features=features), ids)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_on_every_real_set(tu_dir, name):
+    graphs = load(name, data_dir=tu_dir)
+    some = torch.linspace(0, graphs.num_graphs - 1, 24).long().tolist()
+    sample = GraphSet.from_pyg([graphs.graph(i) for i in some], name=name)
+    compare(sample, Task("gin", "vpa"), torch.arange(24).unsqueeze(0))
+
+
+def test_lanes_keep_to_themselves(toy):
+    """A lane's rows are the same whatever stands beside it, but for empty ones."""
+    task = Task("gin", "vpa")
+    layered = Layered(by_levels(toy, task, model_for(task, toy), torch.float32))
+    ids = torch.tensor([[3, 17, 4, 80], [5, 6, EMPTY, EMPTY], [9, EMPTY, 2, 8]])
+    together = layered.cut(ids)
+    for lane in range(3):
+        alone = layered.cut(ids[lane : lane + 1])
+        for hop, own in zip(together.graph.hops, alone.graph.hops, strict=True):
+            share, expected = hop.nodes.share[lane], own.nodes.share[0]
+            assert torch.equal(share[: len(expected)], expected)
+            assert not share[len(expected) :].any()
+
+
+def test_there_are_fewer_rows_than_nodes(toy):
+    task = Task("gin", "vpa", features="ones")
+    layered = Layered(by_levels(toy, task, model_for(task, toy), torch.float32))
+    ids = torch.arange(60).unsqueeze(0)
+    nodes = int(toy.node_ptr[60])
+    rows = [hop.nodes.share.shape[1] for hop in layered.cut(ids).graph.hops]
+    assert rows == sorted(rows)
+    assert rows[0] < nodes / 5
+    assert rows[-1] < nodes
+
+
+def test_which_models_have_levels(toy):
+    assert all(can_layer(model_for(Task(model, "vpa"), toy)) for model in ("gin", "gcn", "gat"))
+    wide = model_for(Task("sgc", "vpa"), toy)
+    wide.in_channels = 10_000
+    assert not can_layer(wide)
