@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ...ops import Graph
 from ..theory import predicted_variance
-from ._groups import NUM_GROUPS, Groups, group_of
+from ._groups import Groups
 from ._smoothness import Neighbours
 
 _REMEMBERED = 4  # a network has few graphs: one, or one for each level of pooling
@@ -40,10 +40,11 @@ class Edges:
     def __init__(
         self, source: Tensor, target: Tensor, sizes: tuple[int, int], times: Tensor | None = None
     ) -> None:
-        self.source, self.target = source, target
+        self.source, self.target = source.long(), target.long()
         self.num_sources, self.num_targets = sizes
         self._times = times
         self.graph_size: Tensor | None = None  # [num_targets]: the size of each node's graph
+        self.graph: Graph | None = None  # the same edges, if somebody has grouped them
 
     @cached_property
     def neighbours(self) -> Neighbours | None:
@@ -51,7 +52,10 @@ class Edges:
         if self.num_sources != self.num_targets:
             return None
         kept = self.source != self.target
-        return Neighbours(self.source[kept], self.target[kept], self.num_targets)
+        if bool(kept.all()) and self.graph is not None and self.graph.multiplicity is None:
+            return Neighbours(self.graph)
+        edges = torch.stack([self.source[kept], self.target[kept]])
+        return Neighbours(Graph(edges, self.num_targets))
 
     @cached_property
     def degree(self) -> Tensor:
@@ -60,7 +64,7 @@ class Edges:
         if self.num_sources == self.num_targets:
             times = times * (self.source != self.target)
         degree = times.new_zeros(self.num_targets)
-        return degree.index_add_(0, self.target.long(), times).round().long()
+        return degree.index_add_(0, self.target, times).round().long()
 
     @cached_property
     def received(self) -> Tensor:
@@ -80,26 +84,23 @@ class Edges:
     @cached_property
     def flows(self) -> Flows:
         """The messages put together by where they come from and the groups they go to."""
-        degree, size = self.nodes.degree, self.nodes.size
-        assert degree is not None
-        group = degree if size is None else degree * NUM_GROUPS + size
-        number = group[self.target.long()] * self.num_sources + self.source
-        kinds, times = torch.unique(number, return_counts=True)
+        present, group = torch.unique(self.nodes.labels, return_inverse=True)
+        number = group[self.target] * self.num_sources + self.source
+        counts = torch.bincount(number, minlength=len(present) * self.num_sources)
+        (kinds,) = counts.nonzero(as_tuple=True)
         group, source = kinds // max(1, self.num_sources), kinds % max(1, self.num_sources)
-        if size is None:
-            return Flows(source, times, Groups("edge", group))
-        return Flows(source, times, Groups("edge", group // NUM_GROUPS, group % NUM_GROUPS))
+        groups = self.nodes._replace(unit="edge", labels=present[group])
+        return Flows(source, counts[kinds], groups)
 
     @cached_property
     def nodes(self) -> Groups:
         """The groups of the targets."""
-        size = None if self.graph_size is None else group_of(self.graph_size)
-        return Groups("node", group_of(self.degree), size)
+        return Groups.of("node", self.degree, self.graph_size)
 
     @cached_property
     def messages(self) -> Groups:
         """The groups of the messages: those of the nodes they go to."""
-        return self.nodes.taken(self.target.long(), "edge")
+        return self.nodes._replace(unit="edge", labels=self.nodes.labels[self.target])
 
     def same_as(self, source: Tensor, target: Tensor, sizes: tuple[int, int]) -> bool:
         """Tell whether these are the edges of another call too."""
@@ -123,12 +124,12 @@ class Atlas:
         self._known: list[Edges] = []
         self._of_graph: WeakKeyDictionary[Graph, Edges] = WeakKeyDictionary()
         self._node_size: Tensor | None = None
-        self._sizes: Tensor | None = None  # the group of each graph of the batch
+        self._graphs: Groups | None = None  # of the batch
         if batch is not None and batch.numel() > 0:
             with suppress(RuntimeError):  # a vector of that name that numbers no graphs
                 sizes = torch.bincount(batch)
                 self._node_size = sizes[batch]
-                self._sizes = group_of(sizes)
+                self._graphs = Groups.of("graph", None, sizes)
 
     def edges(
         self,
@@ -158,6 +159,7 @@ class Atlas:
             sizes = (graph.num_sources, graph.num_targets)
             target = graph.edge_targets
             found = self.edges(source.long(), target.long(), sizes, graph.multiplicity)
+            found.graph = graph
             self._of_graph[graph] = found
         return self._of_graph[graph]
 
@@ -173,8 +175,8 @@ class Atlas:
         for known in reversed(self._known):
             if count == known.num_targets:
                 return known.nodes
-        if self._sizes is not None and count == len(self._sizes):
-            return Groups("graph", size=self._sizes)
+        if self._graphs is not None and count == len(self._graphs.labels):
+            return self._graphs
         for known in reversed(self._known):
             if count == len(known.target):
                 return known.messages

@@ -14,16 +14,32 @@ NUM_GROUPS = 33
 
 
 class Groups(NamedTuple):
-    """What the rows of a tensor stand for, and the group of each, ``[rows]``."""
+    """What the rows of a tensor stand for, and the groups of each.
+
+    Attributes:
+        unit: What a row is.
+        labels: ``[rows]``, the group of the degree times ``NUM_GROUPS`` plus that of the size; 0 in
+            the place of either that is not known.
+        by_degree: Whether degrees are known.
+        by_size: Whether sizes are.
+    """
 
     unit: Unit
-    degree: Tensor | None = None
-    size: Tensor | None = None
+    labels: Tensor
+    by_degree: bool
+    by_size: bool
 
-    def taken(self, index: Tensor, unit: Unit) -> Groups:
-        """Return the groups of rows that are each made from one of these."""
-        parts = (None if part is None else part[index] for part in (self.degree, self.size))
-        return Groups(unit, *parts)
+    @classmethod
+    def of(cls, unit: Unit, degree: Tensor | None, size: Tensor | None) -> Groups:
+        """Make groups of the degrees of rows, the sizes of their graphs, or both."""
+        parts = [None if numbers is None else group_of(numbers) for numbers in (degree, size)]
+        by_degree, by_size = parts[0], parts[1]
+        if by_degree is None:
+            assert by_size is not None
+            return cls(unit, by_size, False, True)
+        labels = by_degree * NUM_GROUPS
+        labels = labels if by_size is None else labels + by_size
+        return cls(unit, labels, True, by_size is not None)
 
 
 def group_of(numbers: Tensor) -> Tensor:

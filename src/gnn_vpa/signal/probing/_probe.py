@@ -7,9 +7,8 @@ from typing import Any
 from torch import nn
 
 from ._during import Watch
-from ._isolation import private_copy, private_inputs
 from ._report import Report
-from ._run import Call, Loss, observe
+from ._run import Call, Kept, Loss, observe
 from ._symptoms import symptoms
 
 
@@ -63,10 +62,7 @@ class Probe:
         run = observe(call, loss)
         if next(symptoms(run.steps), None) is None:
             return Report(run.steps, run.notes)
-        # Remedies are tried when the verdict is asked for, on the model as it is now.
-        args, kwargs = private_inputs((inputs, kwargs), differentiable=False)
-        kept = Call(private_copy(model, share=False), args, kwargs)
-        return Report(run.steps, run.notes, kept, loss)
+        return Report(run.steps, run.notes, Kept(call), loss)
 
     def during(self, model: nn.Module, *, every: int = 10) -> Watch:
         """Stand by while a model trains, and measure every so many steps.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
 from . import _frame, _table
-from ._run import Call, Loss
+from ._run import Kept, Loss
 from ._step import Step
 from ._verdict import Finding, find, words
 
@@ -46,12 +46,12 @@ class Report:
         self,
         steps: Sequence[Step],
         notes: Sequence[str] = (),
-        call: Call | None = None,
+        kept: Kept | None = None,
         loss: Loss | None = None,
     ) -> None:
         self.steps = tuple(steps)
         self.notes = tuple(notes)
-        self._call, self._loss = call, loss
+        self._kept, self._loss = kept, loss
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -60,8 +60,8 @@ class Report:
         Worked out when it is first asked for, because every remedy is tried on a copy of the
         model, as it was when it was probed.
         """
-        findings = find(self.steps, self._call, self._loss)
-        self._call = self._loss = None  # the copy is no longer needed
+        findings = find(self.steps, self._kept, self._loss)
+        self._kept = self._loss = None  # no longer needed
         return findings
 
     @cached_property

@@ -2,69 +2,54 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 _BLOCK = 1 << 18  # numbers at a time, so that their copies stay in a core's cache
-_SAMPLE = 1 << 14  # numbers whose mean is near enough to that of all
 _DEVICE_BLOCK = 1 << 23  # on an accelerator: 64 MiB, few launches
+_SAMPLE = 1 << 14  # numbers whose mean is near enough to that of all
 
 
 class Rows(NamedTuple):
-    """Sums over the ``width`` numbers of each row, ``[rows, heads]`` each, in float64.
+    """Sums over the numbers of each row, in float64.
 
-    Sums of squares are formed around ``shift``, a number in the midst of the values: around 0 a
-    large mean would drown a small variance. Numbers that are not finite are left out of all sums.
+    They are formed around ``shift``, a number in the midst of the values: around 0 a large mean
+    would drown a small variance. Numbers that are not finite are only counted.
 
     Attributes:
-        finite: How many numbers of the row are finite.
-        total: Sum of ``x - shift``.
-        square: Sum of ``(x - shift)^2``.
-        largest: Largest ``|x|``.
-        zeros: How many numbers are 0.
-        shift: A number, ``[]``.
-        width: Numbers in a row, finite or not.
-        times: How many rows each stands for, ``[rows]``, counted in all sums; None: one.
+        sums: ``[5, rows, heads]``: how many numbers there are, how many of them are finite, the sum
+            of ``x - shift``, that of its squares, and how many numbers are 0.
+        largest: The largest ``|x|``, ``[]``, or of each row, ``[rows, heads]``.
+        shift: ``[]``.
+        width: How many numbers a row has, all heads together.
     """
 
-    finite: Tensor
-    total: Tensor
-    square: Tensor
+    sums: Tensor
     largest: Tensor
-    zeros: Tensor
     shift: Tensor
     width: int
-    times: Tensor | None = None
 
     def taken(self, index: Tensor) -> Rows:
         """Return the rows of ``x[index]``, without making that tensor."""
-        finite, total, square, largest, zeros = (part[index] for part in self[:5])
-        return Rows(finite, total, square, largest, zeros, self.shift, self.width)
+        return self._replace(sums=self.sums[:, index], largest=self.largest[index])
 
     def weighted(self, weight: Tensor) -> Rows:
         """Return the rows of ``weight * x``, with a weight ``[rows, heads or 1]`` for each."""
         weight = weight.detach().double()
-        finite, total, square, largest, zeros = self[:5]
+        numbers, finite, total, square, zeros = self.sums
         square = square + self.shift * (2 * total + finite * self.shift)
         total = total + finite * self.shift
-        return Rows(
-            finite.expand_as(weight * finite),
-            weight * total,
-            weight**2 * square,
-            weight.abs() * largest,
-            torch.where(weight == 0, finite, zeros),
-            torch.zeros_like(self.shift),
-            self.width,
-        )
+        zeros = torch.where(weight == 0, finite, zeros)
+        sums = torch.stack([numbers, finite, weight * total, weight**2 * square, zeros])
+        return Rows(sums, weight.abs() * self.largest, torch.zeros_like(self.shift), self.width)
 
     def repeated(self, times: Tensor) -> Rows:
         """Return the rows, each as often as ``times [rows]`` says."""
-        factor = times.unsqueeze(1)
-        finite, total, square, zeros = (factor * part for part in (*self[:3], self.zeros))
-        largest = torch.where(factor > 0, self.largest, 0)
-        return Rows(finite, total, square, largest, zeros, self.shift, self.width, times)
+        often = times.unsqueeze(1)
+        return self._replace(sums=self.sums * often, largest=self.largest.where(often > 0, 0))
 
 
 def rows_of(x: Tensor, axis: int = 0, heads: int = 1) -> Rows:
@@ -77,55 +62,59 @@ def rows_of(x: Tensor, axis: int = 0, heads: int = 1) -> Rows:
     """
     x = x.detach()
     x = x.unsqueeze(0) if x.dim() == 0 else x.movedim(axis, 0)
-    width = x[:1].numel() // (heads if len(x) else 1)
-    summing = _Summing(x, heads, width)
-    if width > 0:
-        # To ask an accelerator whether all is finite would be to wait for it.
-        if x.is_cpu:
-            summing.run(x)
-        if not x.is_cpu or not bool(summing.narrow[0].isfinite().all()):
-            summing.run(x, all_finite=False)
-    (finite, total, length), (largest, zeros) = summing.wide, summing.narrow.double()
-    return Rows(finite, total, length.square_(), largest, zeros, summing.shift, width)
+    width = x[:1].numel()
+    shift = x[: max(1, _SAMPLE // max(1, width))].mean(dtype=torch.float64)
+    shift = shift.nan_to_num(0.0, 0.0, 0.0)
+    sums = x.new_zeros(5, len(x), heads, dtype=torch.float64)
+    sums[:2] = width // heads
+    if x.numel() == 0:
+        return Rows(sums, torch.zeros_like(shift), shift, width)
+    largest = _largest(x)
+    broken = None
+    # To ask an accelerator whether all is finite would be to wait for it.
+    if not x.is_cpu or not math.isfinite(largest.item()):
+        broken = ~x.isfinite()
+        largest = _largest(x.where(~broken, 0))
+    _sum_up(x, broken, shift, sums)
+    return Rows(sums, largest, shift, width)
 
 
-class _Summing:
-    """The sums of a tensor's rows, and room for a block of rows that is used again for each.
+def largest_by_row(x: Tensor, heads: int = 1) -> Tensor:
+    """Return the largest magnitude in each row, ``[rows, heads]``, of what is finite."""
+    x = x.detach().reshape(len(x), heads, -1)
+    if x.numel() == 0:
+        return x.new_zeros(x.shape[:2], dtype=torch.float64)
+    largest = torch.maximum(-x.amin(-1), x.amax(-1))
+    if not x.is_cpu or not bool(largest.isfinite().all()):
+        largest = x.where(x.isfinite(), 0).abs().amax(-1)
+    return largest.double()
+
+
+def _largest(x: Tensor) -> Tensor:
+    low, high = torch.aminmax(x)
+    return torch.maximum(-low, high).double()
+
+
+def _sum_up(x: Tensor, broken: Tensor | None, shift: Tensor, sums: Tensor) -> None:
+    """Write the sums block by block, in room that is used again.
 
     Fresh memory for each block would cost more than the sums do.
     """
-
-    def __init__(self, x: Tensor, heads: int, width: int) -> None:
-        numbers = max(1, width * heads)
-        self._step = max(1, (_BLOCK if x.is_cpu else _DEVICE_BLOCK) // numbers)
-        some = x[: max(1, _SAMPLE // numbers)]
-        self.shift = some.mean(dtype=torch.float64).nan_to_num(0.0, 0.0, 0.0)
-        dtype = torch.promote_types(x.dtype, torch.float32)
-        self.wide = x.new_zeros(3, len(x), heads, dtype=torch.float64)  # finite, total, length
-        self.narrow = x.new_zeros(2, len(x), heads, dtype=dtype)  # largest, zeros
-        shape = (min(self._step, len(x)), heads, width)
-        self._wide_room = x.new_empty(shape, dtype=torch.float64)
-        self._narrow_room = x.new_empty(shape, dtype=dtype)
-
-    def run(self, x: Tensor, *, all_finite: bool = True) -> None:
-        """Sum up, block by block; numbers that are not finite are left out if there may be any."""
-        for start in range(0, len(x), self._step):
-            rows = slice(start, start + self._step)
-            block = x[rows].reshape(-1, *self._wide_room.shape[1:])
-            self._sum_up(block, None if all_finite else ~block.isfinite(), rows)
-
-    def _sum_up(self, x: Tensor, broken: Tensor | None, rows: slice) -> None:
-        (finite, total, length), (largest, zeros) = self.wide[:, rows], self.narrow[:, rows]
-        finite.fill_(x.shape[-1])
-        wide = self._wide_room[: len(x)].copy_(x).sub_(self.shift)
-        narrow = self._narrow_room[: len(x)].copy_(x).abs_()
+    rows, heads = sums.shape[1:]
+    width = x.numel() // (rows * heads)
+    step = min(rows, max(1, (_BLOCK if x.is_cpu else _DEVICE_BLOCK) // (heads * width)))
+    wide_room = x.new_empty(step, heads, width, dtype=torch.float64)
+    room = torch.empty_like(wide_room, dtype=torch.promote_types(x.dtype, torch.float32))
+    for start in range(0, rows, step):
+        block = x[start : start + step].reshape(-1, heads, width)
+        _, finite, total, square, zeros = sums[:, start : start + step]
+        wide = wide_room[: len(block)].copy_(block).sub_(shift)
+        zero = torch.eq(block, 0, out=room[: len(block)])
         if broken is not None:
-            finite -= broken.sum(-1)
-            wide.masked_fill_(broken, 0)
-            narrow.masked_fill_(broken, 0)
+            left_out = broken[start : start + step].reshape(block.shape)
+            finite -= left_out.sum(-1)
+            wide.masked_fill_(left_out, 0)
         torch.sum(wide, -1, out=total)
-        torch.linalg.vector_norm(wide, dim=-1, out=length)
-        torch.amax(narrow, -1, out=largest)
-        torch.sum(narrow.eq_(0), -1, out=zeros)
-        if broken is not None:
-            zeros -= broken.sum(-1)
+        torch.linalg.vector_norm(wide, dim=-1, out=square)
+        zeros.copy_(zero.sum(-1))
+    sums[3].square_()

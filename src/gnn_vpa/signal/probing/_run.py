@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from ...errors import UsageError
 from ._hooks import layers, unseen, watched
@@ -24,6 +25,25 @@ class Call(NamedTuple):
     model: nn.Module
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+
+
+class Kept:
+    """A call as it was: weights and inputs may change before it is made again."""
+
+    def __init__(self, call: Call) -> None:
+        self._model = call.model
+        self._state = {
+            name: value.detach().clone()
+            for name, value in call.model.state_dict().items()
+            if isinstance(value, Tensor) and not is_lazy(value)
+        }
+        self._inputs = private_inputs(call[1:], differentiable=False)
+
+    def call(self) -> Call:
+        """Return the call, with a model of its own."""
+        model = private_copy(self._model, share=False)
+        model.load_state_dict(self._state, strict=False)
+        return Call(model, *self._inputs)
 
 
 class Run(NamedTuple):

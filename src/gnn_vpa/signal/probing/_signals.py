@@ -13,7 +13,7 @@ from torch.utils.hooks import RemovableHandle
 from ...ops._observe import Aggregated
 from ._edges import Atlas, Edges
 from ._groups import Groups
-from ._rows import Rows, rows_of
+from ._rows import Rows, largest_by_row, rows_of
 from ._statistics import Sums
 
 
@@ -58,7 +58,7 @@ class Signals:
             return known
         if groups is None and x.dim() > 1:
             groups = self._atlas.groups(x.shape[axis], messages_of)
-        if groups is not None and not _fits(groups, x.shape[axis]):
+        if groups is not None and len(groups.labels) != x.shape[axis]:
             groups = None
         axis = axis if x.dim() else 0
         signal = Signal(Sums.of(self._rows(x, axis), groups), groups)
@@ -81,18 +81,19 @@ class Signals:
         """
         if done.weight is None:
             flows = edges.flows
-            rows = self._rows(done.x).taken(flows.source).repeated(flows.times)
+            rows = self._rows(done.x, by_row=True).taken(flows.source).repeated(flows.times)
             signal = Signal(Sums.of(rows, flows.groups), flows.groups)
         else:
             weight = done.weight.view(len(done.weight), -1)
-            rows = self._rows(done.x, heads=weight.shape[1])
+            rows = self._rows(done.x, heads=weight.shape[1], by_row=True)
             rows = rows.taken(edges.source).weighted(weight)
             signal = Signal(Sums.of(rows, edges.messages), edges.messages)
         if done.linear and done.out.requires_grad and done.x.requires_grad:
             factor = done.factor
 
             def measure(gradient: Tensor) -> None:
-                rows = self._rows(gradient, heads=1 if factor is None else factor.shape[1])
+                heads = 1 if factor is None else factor.shape[1]
+                rows = self._rows(gradient, heads=heads, by_row=True)
                 rows = rows if factor is None else rows.weighted(factor)
                 signal.backward = Sums.of(rows.repeated(edges.received), edges.nodes)
 
@@ -113,19 +114,18 @@ class Signals:
 
         self._hook(x, measure)
 
-    def _rows(self, x: Tensor, axis: int = 0, heads: int = 1) -> Rows:
+    def _rows(self, x: Tensor, axis: int = 0, heads: int = 1, *, by_row: bool = False) -> Rows:
         """Return the sums over rows, for a while remembered.
 
         A tensor and its messages are measured one after the other, and the gradient of a sum goes
-        back to both of its terms.
+        back to both of its terms. Messages also need the largest number of each row.
         """
         asked = (_version(x), axis, heads)
-        for tensor, known, rows in self._recent:
-            if tensor() is x and known == asked:
-                return rows
-        rows = rows_of(_real(x), axis, heads)
-        self._recent = [*self._recent[-1:], (ref(x), asked, rows)]
-        return rows
+        found = (rows for tensor, known, rows in self._recent if tensor() is x and known == asked)
+        if (rows := next(found, None)) is None:
+            rows = rows_of(_real(x), axis, heads)
+            self._recent = [*self._recent[-1:], (ref(x), asked, rows)]
+        return rows._replace(largest=largest_by_row(x, heads)) if by_row else rows
 
     def _hook(self, x: Tensor, measure: Callable[[Tensor], None]) -> None:
         self._handles.append(x.register_hook(measure))  # type: ignore[no-untyped-call]
@@ -149,7 +149,3 @@ def _version(x: Tensor) -> int:
 
 def _real(x: Tensor) -> Tensor:
     return torch.view_as_real(x.detach().resolve_conj()) if x.is_complex() else x
-
-
-def _fits(groups: Groups, count: int) -> bool:
-    return all(part is None or len(part) == count for part in groups[1:])

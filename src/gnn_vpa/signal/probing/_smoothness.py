@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ...ops import Graph, aggregate
+from ...ops._aggregate import weighted_sum
 
 _CLOSE = 0.05  # an energy below this share of its two parts has lost digits in float32
 
@@ -26,18 +27,12 @@ class Smoothness(NamedTuple):
 
 
 class Neighbours:
-    """A graph without self-loops, with as many sources as targets.
+    """A graph without self-loops or multiplicities, with as many sources as targets."""
 
-    Args:
-        source: ``[num_edges]``.
-        target: ``[num_edges]``.
-        num_nodes: Number of nodes.
-    """
-
-    def __init__(self, source: Tensor, target: Tensor, num_nodes: int) -> None:
-        self._graph = Graph(torch.stack([source, target]), num_nodes)
-        self._received = self._graph.degree.double()
-        self._sent = torch.bincount(source, minlength=num_nodes).double()
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._received = graph.degree.double()
+        self._sent = torch.bincount(graph.by_target.col, minlength=graph.num_sources).double()
 
     def smoothness(self, x: Tensor) -> Smoothness | None:
         """Measure the features ``x [num_nodes, ...]``; None if no node has a neighbour."""
@@ -63,7 +58,7 @@ class Neighbours:
         """
         squares = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64).square_()
         both = ((self._received + self._sent) * squares).sum()
-        overlap = aggregate(x, self._graph, "sum").mul_(x).sum(1).sum(dtype=torch.float64)
+        overlap = weighted_sum(x, self._graph).mul_(x).sum(1).sum(dtype=torch.float64)
         return both, both - 2 * overlap
 
     def _distance(self, x: Tensor) -> Tensor:
@@ -71,7 +66,7 @@ class Neighbours:
         lengths = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64)
         inverse = torch.where(lengths > 0, lengths.reciprocal(), 0)
         x = x * inverse.to(x.dtype).unsqueeze(1)
-        cosine = aggregate(x, self._graph, "sum").mul_(x).sum(1) / self._received.clamp(min=1)
+        cosine = weighted_sum(x, self._graph).mul_(x).sum(1) / self._received.clamp(min=1)
         some = self._received > 0
         return torch.where(some, 1 - cosine, 0).sum() / some.sum()
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from ._groups import NUM_GROUPS, Groups, bounds
@@ -29,7 +28,7 @@ class Statistics:
         nonfinite: How many are NaN or infinite.
 
     Example:
-        >>> import gnn_vpa
+        >>> import gnn_vpa, torch
         >>> report = gnn_vpa.probe(torch.nn.Linear(2, 1, bias=False), torch.tensor([[3.0, 4.0]]))
         >>> report.steps[0].forward.mean, round(report.steps[0].forward.variance, 9)
         (3.5, 0.25)
@@ -77,65 +76,54 @@ class Group:
 class Sums(NamedTuple):
     """The sums of a tensor, on its device until somebody asks: nothing waits for them."""
 
-    whole: Tensor  # [6]: numbers, finite ones, their sum, square, largest, zeros
+    whole: Tensor  # [5], as in Rows
+    largest: Tensor  # []
     shift: Tensor  # []
-    degree: Tensor | None  # [4, NUM_GROUPS]: rows, finite numbers, their sum, square
+    width: int  # numbers in a row
+    degree: Tensor | None  # [5, NUM_GROUPS]
     size: Tensor | None
 
     @classmethod
     def of(cls, rows: Rows, groups: Groups | None) -> Sums:
         """Add rows up, all together and group by group."""
-        count, total, square, largest, zeros = rows[:5]
-        parts = torch.stack([count.sum(), total.sum(), square.sum(), zeros.sum()])
-        copies = count.new_ones(len(count)) if rows.times is None else rows.times.to(count)
-        numbers = (copies.sum() * (count.shape[1] * rows.width)).view(1)
-        top = largest.max() if largest.numel() else parts.new_zeros(())
-        whole = torch.cat([numbers, parts[:3], top.view(1), parts[3:]])
-        if groups is None:
-            return cls(whole, rows.shift, None, None)
-        columns = [part.sum(1) for part in (count, total, square)]
-        table = torch.stack([copies, *columns])
-        return cls(whole, rows.shift, *_by(groups, table))
+        flat = rows.sums.squeeze(2) if rows.sums.shape[2] == 1 else rows.sums.sum(2)
+        largest = rows.largest
+        if largest.dim() > 0:
+            largest = largest.max() if largest.numel() else largest.new_zeros(())
+        degree = size = None
+        if groups is not None:
+            table = flat.new_zeros(5, NUM_GROUPS**2)
+            table.scatter_add_(1, groups.labels.expand_as(flat), flat)
+            table = table.view(5, NUM_GROUPS, NUM_GROUPS)
+            degree = table.sum(2) if groups.by_degree else None
+            size = table.sum(1) if groups.by_size else None
+        return cls(flat.sum(1), largest, rows.shift, rows.width, degree, size)
 
     def statistics(self) -> Statistics:
         """Compute the statistics of the whole tensor."""
-        numbers, count, total, square, largest, zeros = self.whole.tolist()
-        mean, variance, rms = _moments(count, total, square, self.shift.item())
-        largest = largest if count else math.nan
+        numbers, finite, total, square, zeros = self.whole.tolist()
+        moments = _moments(finite, total, square, self.shift.item())
+        largest = self.largest.item() if finite else math.nan
         share = zeros / numbers if numbers else math.nan
-        return Statistics(int(numbers), mean, variance, rms, largest, share, int(numbers - count))
+        return Statistics(int(numbers), *moments, largest, share, int(numbers - finite))
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """Compute the statistics of each group that has rows, ``by`` degree or size."""
         table = self.degree if by == "degree" else self.size
-        if table is None:
+        if table is None or self.width == 0:
             return ()
         shift = self.shift.item()
-        _, count, total, square, *_ = self.whole.tolist()
+        _, count, total, square, _ = self.whole.tolist()
         middle = total / count if count else 0.0
         whole = square - middle * total
         found = []
-        for group, (rows, count, total, square) in enumerate(table.T.tolist()):
-            if rows > 0:
+        for group, (numbers, count, total, square, _) in enumerate(table.T.tolist()):
+            if numbers > 0:
                 spread = square - 2 * middle * total + count * middle**2
                 share = spread / whole if whole > 0 else math.nan
                 moments = _moments(count, total, square, shift)
-                found.append(Group(*bounds(group), int(rows), *moments, share))
+                found.append(Group(*bounds(group), int(numbers / self.width), *moments, share))
         return tuple(found)
-
-
-def _by(groups: Groups, table: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """Add the columns of ``table [4, rows]`` up by degree, and by size: ``[4, NUM_GROUPS]``."""
-    if groups.degree is None or groups.size is None:
-        parts = (None if g is None else _added(g, table, NUM_GROUPS) for g in groups[1:])
-        return next(parts), next(parts)
-    both = _added(groups.degree * NUM_GROUPS + groups.size, table, NUM_GROUPS**2)
-    both = both.view(-1, NUM_GROUPS, NUM_GROUPS)
-    return both.sum(2), both.sum(1)
-
-
-def _added(group: Tensor, table: Tensor, count: int) -> Tensor:
-    return table.new_zeros(len(table), count).scatter_add_(1, group.expand_as(table), table)
 
 
 def _moments(count: float, total: float, square: float, shift: float) -> tuple[float, float, float]:

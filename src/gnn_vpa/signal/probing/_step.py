@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ._groups import Unit
 from ._recorder import Entry, StepName
@@ -35,10 +36,6 @@ class Step:
         total_gain: Of an aggregation: variance over that of the features which its messages are
             made of. Of an update: variance over that of what the whole layer was given.
         backward_gain: Variance of the gradient that the step passes on over that it got.
-        by_degree: The forward signal by the in-degree of the nodes (of an edge: of its target).
-        by_size: The forward signal by the number of nodes of the graphs.
-        backward_by_degree: The gradient by degree.
-        backward_by_size: The gradient by size.
         dirichlet: Dirichlet energy, ``1/n sum_i sum_{j in N(i)} |x_i - x_j|^2``; NaN if unknown.
         distance: Mean average (cosine) distance between neighbours; NaN if unknown.
 
@@ -63,12 +60,31 @@ class Step:
     expected_gain: float
     total_gain: float
     backward_gain: float
-    by_degree: tuple[Group, ...] = field(repr=False)
-    by_size: tuple[Group, ...] = field(repr=False)
-    backward_by_degree: tuple[Group, ...] = field(repr=False)
-    backward_by_size: tuple[Group, ...] = field(repr=False)
     dirichlet: float
     distance: float
+    _signal: Signal = field(repr=False, compare=False)
+
+    @cached_property
+    def by_degree(self) -> tuple[Group, ...]:
+        """The forward signal by the in-degree of the nodes (of an edge: of its target)."""
+        return self._signal.forward.groups("degree")
+
+    @cached_property
+    def by_size(self) -> tuple[Group, ...]:
+        """The forward signal by the number of nodes of the graphs."""
+        return self._signal.forward.groups("size")
+
+    @cached_property
+    def backward_by_degree(self) -> tuple[Group, ...]:
+        """The gradient by degree."""
+        back = self._signal.backward
+        return () if back is None else back.groups("degree")
+
+    @cached_property
+    def backward_by_size(self) -> tuple[Group, ...]:
+        """The gradient by size."""
+        back = self._signal.backward
+        return () if back is None else back.groups("size")
 
     @property
     def name(self) -> str:
@@ -94,7 +110,7 @@ def steps_of(entries: Iterable[Entry]) -> tuple[Step, ...]:
     for index, entry in enumerate(entries):
         signal, groups = entry.signal, entry.signal.groups
         calls[entry.path, entry.step] += 1
-        forward, back = of(signal), signal.backward
+        forward = of(signal)
         assert forward is not None
         smooth = entry.smooth
         steps.append(
@@ -113,12 +129,9 @@ def steps_of(entries: Iterable[Entry]) -> tuple[Step, ...]:
                 expected_gain=entry.expected_gain,
                 total_gain=_ratio(forward, of(entry.origin)),
                 backward_gain=_ratio(of(entry.before, back=True), of(signal, back=True)),
-                by_degree=signal.forward.groups("degree"),
-                by_size=signal.forward.groups("size"),
-                backward_by_degree=() if back is None else back.groups("degree"),
-                backward_by_size=() if back is None else back.groups("size"),
                 dirichlet=math.nan if smooth is None else smooth.dirichlet.item(),
                 distance=math.nan if smooth is None else smooth.distance.item(),
+                _signal=signal,
             )
         )
     return tuple(steps)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ._numbers import number, times
 from ._remedies import trials
-from ._run import Call, Loss, observe
+from ._run import Kept, Loss, observe
 from ._step import Step
 from ._symptoms import Symptom, layers_of, symptoms
 
@@ -40,13 +40,13 @@ class Finding:
     remedied: float = math.nan
 
 
-def find(steps: Sequence[Step], call: Call | None, loss: Loss | None) -> tuple[Finding, ...]:
+def find(steps: Sequence[Step], kept: Kept | None, loss: Loss | None) -> tuple[Finding, ...]:
     """Return what is wrong; every remedy that is named has been tried, on a copy."""
     found = list(symptoms(steps))
     outcomes: list[dict[str, float]] = [{} for _ in found]  # of each symptom, by remedy
-    if call is not None and found:
+    if kept is not None and found:
         gradients = any(symptom.backward for symptom in found)
-        for name, changed in trials(call):
+        for name, changed in trials(kept.call()):
             after = observe(changed, loss, backward=gradients).steps
             for symptom, values in zip(found, outcomes, strict=True):
                 values[name] = symptom.measure(after)
