@@ -52,13 +52,29 @@ class Rows(NamedTuple):
         return self._replace(sums=self.sums * often, largest=self.largest.where(often > 0, 0))
 
 
-def rows_of(x: Tensor, axis: int = 0, heads: int = 1) -> Rows:
+class Room:
+    """Memory for a block of rows, used again: fresh memory would cost as much as the sums do."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[torch.dtype, torch.device], Tensor] = {}
+
+    def of(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+        """Return an uninitialised tensor, which lasts until the next one is asked for."""
+        size = math.prod(shape)
+        kept = self._kept.get((dtype, device))
+        if kept is None or kept.numel() < size:
+            kept = self._kept[dtype, device] = torch.empty(size, dtype=dtype, device=device)
+        return kept[:size].view(shape)
+
+
+def rows_of(x: Tensor, axis: int = 0, heads: int = 1, room: Room | None = None) -> Rows:
     """Sum up a tensor of real numbers by the rows along ``axis``.
 
     Args:
         x: Any shape; a single number is one row.
         axis: The axis of the rows.
         heads: Into how many parts to divide each row, as the axis after the rows does.
+        room: Where to work; by default in memory of its own.
     """
     x = x.detach()
     x = x.unsqueeze(0) if x.dim() == 0 else x.movedim(axis, 0)
@@ -75,7 +91,7 @@ def rows_of(x: Tensor, axis: int = 0, heads: int = 1) -> Rows:
     if not x.is_cpu or not math.isfinite(largest.item()):
         broken = ~x.isfinite()
         largest = _largest(x.where(~broken, 0))
-    _sum_up(x, broken, shift, sums)
+    _sum_up(x, broken, shift, sums, room or Room())
     return Rows(sums, largest, shift, width)
 
 
@@ -95,26 +111,21 @@ def _largest(x: Tensor) -> Tensor:
     return torch.maximum(-low, high).double()
 
 
-def _sum_up(x: Tensor, broken: Tensor | None, shift: Tensor, sums: Tensor) -> None:
-    """Write the sums block by block, in room that is used again.
-
-    Fresh memory for each block would cost more than the sums do.
-    """
+def _sum_up(x: Tensor, broken: Tensor | None, shift: Tensor, sums: Tensor, room: Room) -> None:
+    """Write the sums block by block."""
     rows, heads = sums.shape[1:]
     width = x.numel() // (rows * heads)
     step = min(rows, max(1, (_BLOCK if x.is_cpu else _DEVICE_BLOCK) // (heads * width)))
-    wide_room = x.new_empty(step, heads, width, dtype=torch.float64)
-    room = torch.empty_like(wide_room, dtype=torch.promote_types(x.dtype, torch.float32))
     for start in range(0, rows, step):
         block = x[start : start + step].reshape(-1, heads, width)
         _, finite, total, square, zeros = sums[:, start : start + step]
-        wide = wide_room[: len(block)].copy_(block).sub_(shift)
-        zero = torch.eq(block, 0, out=room[: len(block)])
+        zero = torch.eq(block, 0, out=room.of(block.shape, torch.float32, x.device))
+        zeros.copy_(zero.sum(-1))
+        wide = room.of(block.shape, torch.float64, x.device).copy_(block).sub_(shift)
         if broken is not None:
             left_out = broken[start : start + step].reshape(block.shape)
             finite -= left_out.sum(-1)
             wide.masked_fill_(left_out, 0)
         torch.sum(wide, -1, out=total)
         torch.linalg.vector_norm(wide, dim=-1, out=square)
-        zeros.copy_(zero.sum(-1))
     sums[3].square_()

@@ -13,7 +13,7 @@ from torch.utils.hooks import RemovableHandle
 from ...ops._observe import Aggregated
 from ._edges import Atlas, Edges
 from ._groups import Groups
-from ._rows import Rows, largest_by_row, rows_of
+from ._rows import Room, Rows, largest_by_row, rows_of
 from ._statistics import Sums
 
 
@@ -37,6 +37,7 @@ class Signals:
         self._atlas = atlas
         self._known: dict[int, tuple[_Reference, int, Signal | None]] = {}
         self._recent: list[tuple[_Reference, tuple[int, int, int], Rows]] = []
+        self._room = Room()
         self._handles: list[RemovableHandle] = []
 
     def of(
@@ -123,7 +124,7 @@ class Signals:
         asked = (_version(x), axis, heads)
         found = (rows for tensor, known, rows in self._recent if tensor() is x and known == asked)
         if (rows := next(found, None)) is None:
-            rows = rows_of(_real(x), axis, heads)
+            rows = rows_of(_real(x), axis, heads, self._room)
             self._recent = [*self._recent[-1:], (ref(x), asked, rows)]
         return rows._replace(largest=largest_by_row(x, heads)) if by_row else rows
 
