@@ -23,7 +23,7 @@ def probe(
     dataset: Annotated[
         str | None,
         typer.Argument(
-            metavar="[DATASET]",
+            metavar="DATASET",
             help="A name, a TU archive, or module:function that returns PyG graphs. Not needed for "
             "a model that comes with inputs.",
         ),
@@ -54,7 +54,8 @@ def probe(
     variant: VariantOption = Variant.released,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights and batches.")] = 0,
     device: Annotated[
-        Device, typer.Option(help="Where it runs; auto: CUDA if it is there.")
+        Device,
+        typer.Option(help="Where the paper's models run; auto: CUDA if it is there."),
     ] = Device.auto,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page.")] = None,
     plot: Annotated[
@@ -65,14 +66,15 @@ def probe(
 ) -> None:
     """Show what becomes of the signal in a network: forward, backward, by degree, layer by layer.
 
-    One of the paper's models on a batch of a data set, or a model of your own. The verdict names
-    the layer, the cause, and a remedy that has been tried.
+    One of the paper's models on a batch of a data set, or a model of your own.
+
+    The verdict names the layer, the cause, and a remedy that has been tried.
 
     Examples:
 
       gnn-vpa probe MUTAG --model gin --aggr sum
 
-      gnn-vpa probe REDDIT-BINARY --model gcn --aggr mean --depth 16 --html signal.html
+      gnn-vpa probe REDDIT-BINARY --model gcn --depth 16 --html signal.html
 
       gnn-vpa probe --model mymodule:make --plot signal.png
 
@@ -80,6 +82,9 @@ def probe(
     """
     if plot is not None and plot.suffix not in _PICTURES:
         raise UsageError(f"--plot {plot} must end in {', '.join(_PICTURES)}")
+    import torch
+
+    torch.manual_seed(seed)  # of dropout
     subject = _subject(
         dataset, model, aggr, data_dir, graphs, seed, features.value, device.value, variant.value,
         every_batch=train > 0,

@@ -57,13 +57,17 @@ def test_printing_shows_every_layer_and_the_verdict(report: Report) -> None:
     assert repr(report) == f"Report(steps={len(report.steps)})"
 
 
-def test_rich_draws_the_table_within_the_terminal(report: Report) -> None:
-    console = Console(width=100, force_terminal=True, record=True)
+@pytest.mark.parametrize("width", [70, 100, 140])
+def test_rich_draws_the_table_within_the_terminal(report: Report, width: int) -> None:
+    console = Console(width=width, force_terminal=True, record=True)
     with console.capture() as capture:
         console.print(report)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capture.get()).splitlines()
-    assert max(map(len, lines)) <= 100
+    assert max(map(len, lines)) <= width
     assert any(line.startswith("convs.0 ") and "aggregation (sum)" in line for line in lines)
+    assert any(line.startswith("convs.0.nn.lins.0 ") for line in lines)
+    assert ("mean" in lines[0]) == (width == 140)
+    assert "variance" in lines[0]
 
 
 def test_a_long_network_is_shortened_and_says_so(sample: Sample) -> None:

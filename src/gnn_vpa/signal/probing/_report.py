@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import UsageError
 from . import _frame, _table
@@ -16,6 +16,7 @@ from ._verdict import Finding, find, words
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+    from rich.console import Console, ConsoleOptions, RenderResult
 
 
 class Report:
@@ -111,12 +112,13 @@ class Report:
     def __repr__(self) -> str:
         return f"Report(steps={len(self.steps)})"
 
-    def __rich__(self) -> Any:
-        from rich.console import Group
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
 
-        parts = (_table.left_out(self.steps), self.verdict)
-        return Group(_table.rich_table(self.steps), *(Text(part) for part in parts if part))
+        yield _table.rich_table(self.steps, options.max_width)
+        for part in (_table.left_out(self.steps), self.verdict):
+            if part:
+                yield Text(part)
 
     def _repr_html_(self) -> str:
         from ._page import table_html

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ._numbers import NONE, TIMES, number, percent, times
 from ._step import Step
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 HEADER = ["layer", "step", "mean", "variance", "gain", "largest", "zeros", "grad. var.", "distance"]
+_VARIANCE, _GAIN = HEADER.index("variance"), HEADER.index("gain")
+_DISPENSABLE = ("mean", "zeros", "largest", "distance")  # the first goes first
 _MOST = 64  # rows; a longer table shows the message passing alone
 _PASSING = ("input", "message", "aggregation", "update", "readout")
 
@@ -63,22 +65,39 @@ def plain(steps: Sequence[Step]) -> str:
     )
 
 
-def rich_table(steps: Sequence[Step]) -> Table:
-    """Return the table as rich draws it, with what is out of the ordinary in colour."""
+def rich_table(steps: Sequence[Step], width: int) -> Table:
+    """Return the table as rich draws it, what is out of the ordinary in colour.
+
+    Where it is too wide, columns are left out, and never the layer's name.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for place, name in enumerate(HEADER):
-        table.add_column(name, justify="left" if place < 2 else "right", no_wrap=place > 0)
-    for cells in rows(steps):
-        gain = cells[4].removeprefix(TIMES).replace(",", "")
+    lines = rows(steps)
+    places = _fitting(lines, width)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for place in places:
+        side: Literal["left", "right"] = "left" if place < 2 else "right"
+        table.add_column(HEADER[place], justify=side, no_wrap=place > 0, overflow="fold")
+    for cells in lines:
+        gain = cells[_GAIN].removeprefix(TIMES).replace(",", "")
         odd = gain not in (NONE, "∞") and not 0.2 <= float(gain) <= 5
         styled = [Text(cell) for cell in cells]
-        styled[4].stylize("bold red" if odd else "")
-        styled[3].stylize("bold red" if "NaN" in cells[3] else "")
+        styled[_GAIN].stylize("bold red" if odd else "")
+        styled[_VARIANCE].stylize("bold red" if "NaN" in cells[_VARIANCE] else "")
         if cells[1].startswith("aggregation"):
             styled[1].stylize("bold")
-        table.add_row(*styled)
+        table.add_row(*(styled[place] for place in places))
     return table
+
+
+def _fitting(lines: list[list[str]], width: int) -> list[int]:
+    """Return the columns that a table of some width has room for."""
+    widths = [max(map(len, column)) + 2 for column in zip(HEADER, *lines, strict=True)]
+    places = list(range(len(HEADER)))
+    for name in _DISPENSABLE:
+        if sum(widths[place] for place in places) <= width:
+            break
+        places.remove(HEADER.index(name))
+    return places
