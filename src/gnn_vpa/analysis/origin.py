@@ -42,11 +42,12 @@ def origin(provenance: Mapping[str, Any], folds: pd.DataFrame) -> dict[str, Any]
         "protocol": {
             name: _common(configuration[name]) for name in _PROTOCOL if name in configuration
         },
-        "seconds": {
-            "from start to end": sum(map(_seconds, sessions)),
-            "trainings": round(float(folds["seconds"].sum())) if "seconds" in folds else None,
+        "seconds": _seconds(sessions, folds),
+        "data (SHA-256)": {
+            name: checksum
+            for name, checksum in provenance.get("data (SHA-256)", {}).items()
+            if "dataset" not in folds or name in set(folds["dataset"])
         },
-        "data (SHA-256)": dict(provenance.get("data (SHA-256)", {})),
     }
 
 
@@ -69,9 +70,13 @@ def _command(configuration: Mapping[str, Any]) -> str:
     return " ".join([*words, *configuration.get("datasets", [])])
 
 
-def _seconds(session: Mapping[str, Any]) -> int:
-    """Return how long a session took; 0 for one that was ended from outside."""
-    if "finished" not in session:
-        return 0
-    begin, end = (datetime.fromisoformat(session[name]) for name in ("started", "finished"))
-    return round((end - begin).total_seconds())
+def _seconds(sessions: Iterable[Mapping[str, Any]], folds: pd.DataFrame) -> dict[str, int]:
+    """Return how long it took; from start to end only where no session was ended from outside."""
+    seconds = {}
+    if all(session.get("finished") for session in sessions):
+        times = [[datetime.fromisoformat(s[n]) for n in ("started", "finished")] for s in sessions]
+        total = sum((end - begin).total_seconds() for begin, end in times)
+        seconds["from start to end"] = round(total)
+    if "seconds" in folds:
+        seconds["trainings"] = round(float(folds["seconds"].sum()))
+    return seconds

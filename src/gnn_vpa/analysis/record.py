@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..paper import published
 from ._format import count
 from .claims import judge_claims
 from .comparison import AVERAGE, compare_with_paper
@@ -112,6 +113,8 @@ def _page(
     yield ""
     for setting, of_setting in compared.items():
         yield f"- {_title(setting)}: {close_cells(of_setting)}."
+        if setting.variant == _RELEASED and (gaps := _gaps(setting, parts[setting])):
+            yield f"  **Not run yet:** {gaps}. Averages, p and claims are of what was run."
     yield from ("", "## The paper's claims, one by one", "")
     yield from _claims(folds, curves)
     for setting, part in parts.items():
@@ -119,6 +122,21 @@ def _page(
     yield from _figure(curves, figure)
     yield from _differences(compared, reasons)
     yield from ("## What it was made with", "", *entries(made_with))
+
+
+def _gaps(setting: Setting, part: pd.DataFrame) -> str:
+    """What the paper's table has and this run has not: data sets, and models of others."""
+    there = published(setting.published_table or "")
+    wanted = there[["dataset", "model"]].drop_duplicates()
+    got = {(row.dataset, row.model.casefold()) for row in part.itertuples()}
+    gaps = []
+    for dataset, rows in wanted.groupby("dataset", sort=False):
+        missing = [m for m in rows["model"] if (dataset, m.casefold()) not in got]
+        if len(missing) == len(rows):
+            gaps.append(str(dataset))
+        elif missing:
+            gaps.append(f"{', '.join(missing)} on {dataset}")
+    return "; ".join(gaps)
 
 
 def _claims(folds: pd.DataFrame, curves: pd.DataFrame) -> Iterator[str]:
