@@ -3,8 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
 
-def test_the_python_blocks_run(root: Path) -> None:
+
+def test_the_python_blocks_run(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some of them write files
     text = (root / "README.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     assert blocks, "the README shows no Python"

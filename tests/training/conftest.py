@@ -36,3 +36,21 @@ def toy() -> GraphSet:
     """Ninety graphs of two classes, some of a single node."""
     draw = torch.Generator().manual_seed(0)
     return GraphSet.from_pyg([random_graph(draw, i % 2, 3) for i in range(90)], name="toy")
+
+
+@pytest.fixture(scope="session")
+def uneven() -> GraphSet:
+    """Forty graphs: most of one or two nodes, and one of a thousand with a hub."""
+    draw = torch.Generator().manual_seed(1)
+    tiny = [random_graph(draw, i % 2, 3) for i in range(20)]
+    none = torch.empty(2, 0, dtype=torch.long)
+    points = [
+        Data(edge_index=none, x=torch.eye(3)[[i % 3]], num_nodes=1, y=i % 2) for i in range(19)
+    ]
+    hub = torch.stack([torch.arange(1, 1000), torch.zeros(999, dtype=torch.long)])
+    more = torch.randint(1000, (2, 3000), generator=draw)
+    edges = torch.cat([hub, hub.flip(0), more, more.flip(0)], 1).unique(dim=1)
+    edges = edges[:, edges[0] != edges[1]]
+    kinds = torch.randint(3, (1000,), generator=draw)
+    giant = Data(edge_index=edges, x=torch.eye(3)[kinds], num_nodes=1000, y=0)
+    return GraphSet.from_pyg([*tiny, *points, giant], name="uneven")

@@ -65,6 +65,17 @@ def test_tasks_side_by_side_equal_the_plain_loop(
         np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
+def test_a_giant_among_single_nodes(uneven, reference, planned, family):
+    tasks = [Task(task.model, task.aggr, features="labels") for task in family]
+    lanes = lanes_of(uneven, 2)
+    outcomes = fit(uneven, tasks, SHORT, lanes, dtype=torch.float64)
+    trainings = [(task, lane) for task in tasks for lane in lanes]
+    for (task, lane), outcome in zip(trainings, outcomes, strict=True):
+        expected = reference.train_one_fold(uneven, task, SHORT, lane, torch.float64)
+        np.testing.assert_allclose(curves_of(outcome), expected, rtol=1e-9, atol=1e-9)
+
+
 def test_sgc_with_wide_features_propagates_in_the_step(toy, reference, planned, monkeypatch):
     monkeypatch.setattr("gnn_vpa.training.resident._NARROW", 2)
     tasks = [Task("sgc", aggr, features="degree") for aggr in ("default", "vpa")]

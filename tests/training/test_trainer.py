@@ -38,6 +38,15 @@ def test_three_epochs_equal_the_plain_loop(toy, reference, model, aggr, merging,
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
+def test_a_giant_among_single_nodes_equals_the_plain_loop(uneven, reference, model, aggr):
+    task, lanes = Task(model, aggr, features="labels"), lanes_of(uneven, 2)
+    outcomes = fit(uneven, task, SHORT, lanes, dtype=torch.float64)
+    for lane, outcome in zip(lanes, outcomes, strict=True):
+        expected = reference.train_one_fold(uneven, task, SHORT, lane, torch.float64)
+        np.testing.assert_allclose(curves_of(outcome), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("model", "aggr"), METHODS)
 def test_real_data_equals_the_plain_loop(tu_dir, reference, model, aggr):
     graphs = load("MUTAG", data_dir=tu_dir)
     task, lanes, protocol = Task(model, aggr), lanes_of(graphs, 2, 10), Protocol(epochs=1)

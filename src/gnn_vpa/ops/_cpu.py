@@ -154,7 +154,8 @@ def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, 
 def _spans(csr: CSR, width: int) -> Iterator[tuple[int, int]]:
     """Yield first and last of consecutive rows whose edges make a block of features."""
     room = max(1, _BLOCK // max(1, width))
-    marks = torch.arange(room, max(room, csr.col.numel()), room, dtype=csr.rowptr.dtype)
+    owned = int(csr.rowptr[-1])  # edges behind these belong to no row
+    marks = torch.arange(room, max(room, owned), room, dtype=csr.rowptr.dtype)
     cuts = [0, *torch.searchsorted(csr.rowptr, marks).tolist(), csr.rowptr.numel() - 1]
     return ((first, last) for first, last in pairwise(cuts) if first < last)
 
