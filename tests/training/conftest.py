@@ -8,6 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from gnn_vpa.graphs import GraphSet
+from gnn_vpa.training import captured, trainer
 
 
 @pytest.fixture(scope="session")
@@ -54,3 +55,31 @@ def uneven() -> GraphSet:
     kinds = torch.randint(3, (1000,), generator=draw)
     giant = Data(edge_index=edges, x=torch.eye(3)[kinds], num_nodes=1000, y=0)
     return GraphSet.from_pyg([*tiny, *points, giant], name="uneven")
+
+
+class Uncaptured:
+    """Does again what a CUDA graph would replay."""
+
+    def __init__(self, work, pool):
+        self.replay = work
+        for _ in range(2):  # as a capture warms up
+            work()
+
+
+@pytest.fixture
+def plan_steps(monkeypatch):
+    """Let ``fit`` run planned steps on the CPU, from the call of this on."""
+
+    def start():
+        monkeypatch.setattr(captured, "_capture", Uncaptured)
+        monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+        monkeypatch.setattr(trainer, "_shares_steps", lambda device: True)
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 34, 1 << 34))
+
+    return start
+
+
+@pytest.fixture
+def planned(plan_steps):
+    """Let ``fit`` run planned steps on the CPU."""
+    plan_steps()

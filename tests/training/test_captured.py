@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from gnn_vpa.graphs import splits
-from gnn_vpa.training import Lane, Protocol, Task, captured, fit, trainer
+from gnn_vpa.training import Lane, Protocol, Task, captured, fit
 from gnn_vpa.training.lanes import families
 
 SHORT = Protocol(epochs=3, batch_size=16)
@@ -14,24 +14,6 @@ FAMILIES = [
     *([Task(model, "max")] for model in ("gin", "gcn")),
     *([Task(model, aggr) for aggr in ("default", "vpa")] for model in ("gat", "sgc")),
 ]
-
-
-class Uncaptured:
-    """Does again what a CUDA graph would replay."""
-
-    def __init__(self, work, pool):
-        self.replay = work
-        for _ in range(2):  # as a capture warms up
-            work()
-
-
-@pytest.fixture
-def planned(monkeypatch):
-    """Let ``fit`` run planned steps on the CPU."""
-    monkeypatch.setattr(captured, "_capture", Uncaptured)
-    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
-    monkeypatch.setattr(trainer, "_shares_steps", lambda device: True)
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 34, 1 << 34))
 
 
 def lanes_of(graphs, count=3, folds=5):
