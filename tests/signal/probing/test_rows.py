@@ -8,13 +8,13 @@ from torch import Tensor
 
 from gnn_vpa.signal.probing._groups import Groups, bounds, group_of
 from gnn_vpa.signal.probing._rows import largest_by_row, rows_of
-from gnn_vpa.signal.probing._statistics import Statistics, Sums
+from gnn_vpa.signal.probing._statistics import Statistics, Sums, tally_of
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 
 
 def statistics(x: Tensor, axis: int = 0) -> Statistics:
-    return Sums.of(rows_of(x, axis), None).statistics()
+    return tally_of(Sums.of(rows_of(x, axis), None)).statistics()
 
 
 def by_hand(x: Tensor) -> Statistics:
@@ -112,7 +112,7 @@ def test_messages_that_are_never_formed_have_the_statistics_of_those_that_are(
     messages = x[index] if weight is None else x[index].double() * weight.double().unsqueeze(2)
     rows = rows_of(x, heads=heads)._replace(largest=largest_by_row(x, heads)).taken(index)
     rows = rows if weight is None else rows.weighted(weight)
-    assert_same(Sums.of(rows, None).statistics(), by_hand(messages))
+    assert_same(tally_of(Sums.of(rows, None)).statistics(), by_hand(messages))
 
 
 def test_rows_may_stand_for_many(generator: torch.Generator) -> None:
@@ -121,7 +121,7 @@ def test_rows_may_stand_for_many(generator: torch.Generator) -> None:
     x[times == 0] = 100
     groups = Groups.of("node", torch.zeros(20, dtype=torch.int64), None)
     rows = rows_of(x)._replace(largest=largest_by_row(x))
-    sums = Sums.of(rows.repeated(times), groups)
+    sums = tally_of(Sums.of(rows.repeated(times), groups))
     assert_same(sums.statistics(), by_hand(x.repeat_interleave(times, dim=0)))
     assert sums.groups("degree")[0].rows == int(times.sum())
 
@@ -142,7 +142,7 @@ def test_groups_equal_those_by_hand_and_share_the_whole(
     degree = torch.randint(40, (200,), generator=generator)
     size = torch.randint(1, 9, (200,), generator=generator)
     groups = Groups.of("node", degree, size if both else None)
-    sums = Sums.of(rows_of(x), groups)
+    sums = tally_of(Sums.of(rows_of(x), groups))
     wide, whole = x.double(), x.double().var(correction=0).item()
     for by, numbers in (("degree", degree), ("size", size)):
         found = sums.groups(by)

@@ -14,16 +14,16 @@ from ...ops._observe import Aggregated
 from ._edges import Atlas, Edges
 from ._groups import Groups
 from ._rows import Room, Rows, largest_by_row, rows_of
-from ._statistics import Sums
+from ._statistics import Sums, Tally
 
 
 @dataclass(eq=False)
 class Signal:
     """What was measured of one tensor, and of the gradient that came back to it."""
 
-    forward: Sums
+    forward: Sums | Tally
     groups: Groups | None
-    backward: Sums | None = None
+    backward: Sums | Tally | None = None
 
 
 class Signals:

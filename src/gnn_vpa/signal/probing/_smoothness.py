@@ -14,7 +14,7 @@ _CLOSE = 0.05  # an energy below this share of its two parts has lost digits in 
 
 
 class Smoothness(NamedTuple):
-    r"""Two measures of the distance between neighbours, on the device until somebody asks.
+    r"""Two measures of the distance between neighbours, on an accelerator until somebody asks.
 
     Attributes:
         dirichlet: The Dirichlet energy ``1/n sum_i sum_{j in N(i)} |x_i - x_j|^2``, ``[]``.
@@ -22,8 +22,8 @@ class Smoothness(NamedTuple):
             the nodes with neighbours, ``[]``; a row of zeros has cosine 0 with every other.
     """
 
-    dirichlet: Tensor
-    distance: Tensor
+    dirichlet: Tensor | float
+    distance: Tensor | float
 
 
 class Neighbours:
@@ -40,7 +40,8 @@ class Neighbours:
             return None
         x = x.detach().flatten(1)
         x = x.double() if x.dtype == torch.float64 or not x.is_cpu else x.float()
-        return Smoothness(self._energy(x) / len(x), self._distance(x))
+        found = Smoothness(self._energy(x) / len(x), self._distance(x))
+        return Smoothness(*map(float, found)) if x.is_cpu else found
 
     def _energy(self, x: Tensor) -> Tensor:
         """Return ``sum_ij |x_i - x_j|^2``, with enough digits however alike neighbours are."""

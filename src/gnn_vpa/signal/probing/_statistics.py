@@ -73,18 +73,61 @@ class Group:
         return str(self.low) if self.low == self.high else f"{self.low}\N{EN DASH}{self.high}"
 
 
-class Sums(NamedTuple):
-    """The sums of a tensor, on its device until somebody asks: nothing waits for them."""
+class Tally(NamedTuple):
+    """The sums of a tensor as plain numbers.
 
-    whole: Tensor  # [5], as in Rows
+    Attributes:
+        whole: How many numbers there are and how many are finite, the sum of ``x - shift`` and that
+            of its squares, and how many numbers are 0.
+        largest: The largest magnitude.
+        shift: As above.
+        width: How many numbers a row has.
+        degree: The same five sums for each group of degrees that has rows; None if unknown.
+        size: The same for each group of sizes.
+    """
+
+    whole: tuple[float, ...]
+    largest: float
+    shift: float
+    width: int
+    degree: dict[int, tuple[float, ...]] | None
+    size: dict[int, tuple[float, ...]] | None
+
+    def statistics(self) -> Statistics:
+        """Compute the statistics of the whole tensor."""
+        numbers, finite, total, square, zeros = self.whole
+        moments = _moments(finite, total, square, self.shift)
+        largest = self.largest if finite else math.nan
+        share = zeros / numbers if numbers else math.nan
+        return Statistics(int(numbers), *moments, largest, share, int(numbers - finite))
+
+    def groups(self, by: str) -> tuple[Group, ...]:
+        """Compute the statistics of each group that has rows, ``by`` degree or size."""
+        _, count, total, square, _ = self.whole
+        middle = total / count if count else 0.0
+        whole = square - middle * total
+        found = []
+        for group, sums in ((self.degree if by == "degree" else self.size) or {}).items():
+            numbers, count, total, square, _ = sums
+            spread = square - 2 * middle * total + count * middle**2
+            share = spread / whole if whole > 0 else math.nan
+            moments = _moments(count, total, square, self.shift)
+            found.append(Group(*bounds(group), int(numbers / self.width), *moments, share))
+        return tuple(found)
+
+
+class Sums(NamedTuple):
+    """A tally that may still be on its way from an accelerator: nothing waits for it."""
+
+    whole: Tensor  # [5]
     largest: Tensor  # []
     shift: Tensor  # []
-    width: int  # numbers in a row
+    width: int
     degree: Tensor | None  # [5, NUM_GROUPS]
     size: Tensor | None
 
     @classmethod
-    def of(cls, rows: Rows, groups: Groups | None) -> Sums:
+    def of(cls, rows: Rows, groups: Groups | None) -> Sums | Tally:
         """Add rows up, all together and group by group."""
         flat = rows.sums.squeeze(2) if rows.sums.shape[2] == 1 else rows.sums.sum(2)
         largest = rows.largest
@@ -97,33 +140,26 @@ class Sums(NamedTuple):
             table = table.view(5, NUM_GROUPS, NUM_GROUPS)
             degree = table.sum(2) if groups.by_degree else None
             size = table.sum(1) if groups.by_size else None
-        return cls(flat.sum(1), largest, rows.shift, rows.width, degree, size)
+        sums = cls(flat.sum(1), largest, rows.shift, rows.width, degree, size)
+        # Small tensors that outlive the large ones around them would tear holes into the heap.
+        return sums.tally() if flat.is_cpu else sums
 
-    def statistics(self) -> Statistics:
-        """Compute the statistics of the whole tensor."""
-        numbers, finite, total, square, zeros = self.whole.tolist()
-        moments = _moments(finite, total, square, self.shift.item())
-        largest = self.largest.item() if finite else math.nan
-        share = zeros / numbers if numbers else math.nan
-        return Statistics(int(numbers), *moments, largest, share, int(numbers - finite))
+    def tally(self) -> Tally:
+        """Wait for the numbers."""
+        degree, size = (None if table is None else _by_group(table) for table in self[4:])
+        whole = tuple(self.whole.tolist())
+        return Tally(whole, self.largest.item(), self.shift.item(), self.width, degree, size)
 
-    def groups(self, by: str) -> tuple[Group, ...]:
-        """Compute the statistics of each group that has rows, ``by`` degree or size."""
-        table = self.degree if by == "degree" else self.size
-        if table is None or self.width == 0:
-            return ()
-        shift = self.shift.item()
-        _, count, total, square, _ = self.whole.tolist()
-        middle = total / count if count else 0.0
-        whole = square - middle * total
-        found = []
-        for group, (numbers, count, total, square, _) in enumerate(table.T.tolist()):
-            if numbers > 0:
-                spread = square - 2 * middle * total + count * middle**2
-                share = spread / whole if whole > 0 else math.nan
-                moments = _moments(count, total, square, shift)
-                found.append(Group(*bounds(group), int(numbers / self.width), *moments, share))
-        return tuple(found)
+
+def tally_of(sums: Sums | Tally) -> Tally:
+    """Return the numbers, whether they are here or on their way."""
+    return sums if isinstance(sums, Tally) else sums.tally()
+
+
+def _by_group(table: Tensor) -> dict[int, tuple[float, ...]]:
+    """Return the sums of each group that has rows."""
+    present = table[0].nonzero().squeeze(1)
+    return dict(zip(present.tolist(), map(tuple, table[:, present].T.tolist()), strict=True))
 
 
 def _moments(count: float, total: float, square: float, shift: float) -> tuple[float, float, float]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from ._groups import Unit
 from ._recorder import Entry, StepName
 from ._signals import Signal
-from ._statistics import Group, Statistics
+from ._statistics import Group, Statistics, Sums, Tally, tally_of
 
 
 @dataclass(frozen=True)
@@ -67,24 +67,22 @@ class Step:
     @cached_property
     def by_degree(self) -> tuple[Group, ...]:
         """The forward signal by the in-degree of the nodes (of an edge: of its target)."""
-        return self._signal.forward.groups("degree")
+        return _groups(self._signal.forward, "degree")
 
     @cached_property
     def by_size(self) -> tuple[Group, ...]:
         """The forward signal by the number of nodes of the graphs."""
-        return self._signal.forward.groups("size")
+        return _groups(self._signal.forward, "size")
 
     @cached_property
     def backward_by_degree(self) -> tuple[Group, ...]:
         """The gradient by degree."""
-        back = self._signal.backward
-        return () if back is None else back.groups("degree")
+        return _groups(self._signal.backward, "degree")
 
     @cached_property
     def backward_by_size(self) -> tuple[Group, ...]:
         """The gradient by size."""
-        back = self._signal.backward
-        return () if back is None else back.groups("size")
+        return _groups(self._signal.backward, "size")
 
     @property
     def name(self) -> str:
@@ -102,7 +100,7 @@ def steps_of(entries: Iterable[Entry]) -> tuple[Step, ...]:
             return None
         if (signal, back) not in statistics:
             sums = signal.backward if back else signal.forward
-            statistics[signal, back] = None if sums is None else sums.statistics()
+            statistics[signal, back] = None if sums is None else tally_of(sums).statistics()
         return statistics[signal, back]
 
     calls: Counter[tuple[str, str]] = Counter()
@@ -129,12 +127,16 @@ def steps_of(entries: Iterable[Entry]) -> tuple[Step, ...]:
                 expected_gain=entry.expected_gain,
                 total_gain=_ratio(forward, of(entry.origin)),
                 backward_gain=_ratio(of(entry.before, back=True), of(signal, back=True)),
-                dirichlet=math.nan if smooth is None else smooth.dirichlet.item(),
-                distance=math.nan if smooth is None else smooth.distance.item(),
+                dirichlet=math.nan if smooth is None else float(smooth.dirichlet),
+                distance=math.nan if smooth is None else float(smooth.distance),
                 _signal=signal,
             )
         )
     return tuple(steps)
+
+
+def _groups(sums: Sums | Tally | None, by: str) -> tuple[Group, ...]:
+    return () if sums is None else tally_of(sums).groups(by)
 
 
 def _ratio(after: Statistics | None, before: Statistics | None) -> float:
