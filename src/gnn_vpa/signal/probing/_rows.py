@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -86,12 +87,11 @@ def rows_of(x: Tensor, axis: int = 0, heads: int = 1, room: Room | None = None) 
     if x.numel() == 0:
         return Rows(sums, torch.zeros_like(shift), shift, width)
     largest = _largest(x)
-    broken = None
     # To ask an accelerator whether all is finite would be to wait for it.
     if not x.is_cpu or not math.isfinite(largest.item()):
-        broken = ~x.isfinite()
-        largest = _largest(x.where(~broken, 0))
-    _sum_up(x, broken, shift, sums, room or Room())
+        largest = _sum_up(x, shift, sums, room or Room(), all_finite=False)
+    else:
+        _sum_up(x, shift, sums, room or Room())
     return Rows(sums, largest, shift, width)
 
 
@@ -111,21 +111,34 @@ def _largest(x: Tensor) -> Tensor:
     return torch.maximum(-low, high).double()
 
 
-def _sum_up(x: Tensor, broken: Tensor | None, shift: Tensor, sums: Tensor, room: Room) -> None:
-    """Write the sums block by block."""
+def _sum_up(
+    x: Tensor, shift: Tensor, sums: Tensor, room: Room, *, all_finite: bool = True
+) -> Tensor:
+    """Write the sums, block by block; unless all is finite, return the largest of what is."""
+    largest = torch.zeros_like(shift)
+    for block, (_, finite, total, square, zeros) in _blocks(x, sums):
+        wide = room.of(block.shape, torch.float64, x.device).copy_(block)
+        flags = room.of(block.shape, torch.float32, x.device)
+        zeros.copy_(torch.eq(block, 0, out=flags).sum(-1))
+        if not all_finite:
+            wide.nan_to_num_(0.0, 0.0, 0.0)
+            largest = torch.maximum(largest, _largest(wide))
+            broken = torch.eq(wide, 0, out=flags).sum(-1) - zeros
+            finite -= broken
+        torch.sum(wide.sub_(shift), -1, out=total)
+        torch.linalg.vector_norm(wide, dim=-1, out=square)
+        square.square_()
+        if not all_finite:  # zeros stand in the place of what was left out
+            total += broken * shift
+            square -= broken * shift.square()
+    return largest
+
+
+def _blocks(x: Tensor, sums: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield blocks of rows ``[rows, heads, width]``, and the place of their sums."""
     rows, heads = sums.shape[1:]
     width = x.numel() // (rows * heads)
     step = min(rows, max(1, (_BLOCK if x.is_cpu else _DEVICE_BLOCK) // (heads * width)))
     for start in range(0, rows, step):
         block = x[start : start + step].reshape(-1, heads, width)
-        _, finite, total, square, zeros = sums[:, start : start + step]
-        zero = torch.eq(block, 0, out=room.of(block.shape, torch.float32, x.device))
-        zeros.copy_(zero.sum(-1))
-        wide = room.of(block.shape, torch.float64, x.device).copy_(block).sub_(shift)
-        if broken is not None:
-            left_out = broken[start : start + step].reshape(block.shape)
-            finite -= left_out.sum(-1)
-            wide.masked_fill_(left_out, 0)
-        torch.sum(wide, -1, out=total)
-        torch.linalg.vector_norm(wide, dim=-1, out=square)
-    sums[3].square_()
+        yield block, sums[:, start : start + step]
