@@ -1,0 +1,125 @@
+"""Kernels for rows of few edges: a program has several of them, side by side.
+
+One program a row would leave most of a warp idle, and a GPU starts only so many programs at a time.
+"""
+
+# mypy: ignore-errors
+# Triton's language shares Python's grammar, not its types.
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _combine(left, right, MAX: tl.constexpr):
+    if MAX:
+        return tl.maximum(left, right, propagate_nan=tl.PropagateNan.ALL)
+    return left + right
+
+
+@triton.jit
+def _nan_max(left, right):
+    return tl.maximum(left, right, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def _short_rows_kernel(
+    x, w, a, b, rowptr, col, edge, pieces, out, num_rows, size,
+    MAX: tl.constexpr, ACC: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr,
+    BLOCK: tl.constexpr, LONG: tl.constexpr,
+):  # fmt: skip
+    """Reduce ``ROWS`` rows side by side: one of few edges would leave most of a warp idle."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    there = row < num_rows
+    inside = there[:, None] & (d < size)[None, :]
+    start = tl.load(rowptr + row, mask=there, other=0)
+    end = tl.load(rowptr + row + 1, mask=there, other=0)
+    length = end - start
+    if pieces is not None:
+        length = tl.where(length > LONG, 0, length)
+    nothing = float("-inf") if MAX else 0.0
+    total = tl.full([ROWS, BLOCK], nothing, ACC)
+    present = end > start
+    if MAX and w is not None:
+        present = start < start
+    for first in range(0, tl.max(length, 0), TILE):
+        place = first + tl.arange(0, TILE)
+        live = place[None, :] < length[:, None]
+        position = start[:, None] + place[None, :]
+        number = position
+        if w is not None and edge is not None:
+            number = tl.load(edge + position, mask=live, other=0)
+        source = tl.load(col + position, mask=live, other=0).to(tl.int64)
+        if w is not None and MAX:
+            counts = tl.load(w + number, mask=live, other=0)
+            present = present | (tl.max(counts, 1) > 0)
+            live = live & (counts > 0)
+        mask = live[:, :, None] & (d < size)[None, None, :]
+        values = tl.load(x + source[:, :, None] * size + d[None, None, :], mask=mask, other=nothing)
+        values = values.to(ACC)
+        if MAX:
+            total = _combine(total, tl.reduce(values, 1, _nan_max), MAX)
+        else:
+            if b is not None:
+                values *= tl.load(b + source, mask=live, other=0)[:, :, None]
+            if w is not None:
+                values *= tl.load(w + number, mask=live, other=0).to(ACC)[:, :, None]
+            total += tl.sum(values, 1)
+    if pieces is not None:
+        begin = start // LONG
+        count = tl.where(end - start > LONG, (end - 1) // LONG + 1 - begin, 0)
+        for first in range(0, tl.max(count, 0), TILE):
+            place = first + tl.arange(0, TILE)
+            piece = begin[:, None] + place[None, :]
+            slot = tl.where(piece * LONG < start[:, None], 1, 0)
+            mask = (place[None, :] < count[:, None])[:, :, None] & (d < size)[None, None, :]
+            where = (piece.to(tl.int64) * 2 + slot)[:, :, None] * size + d[None, None, :]
+            values = tl.load(pieces + where, mask=mask, other=nothing)
+            if MAX:
+                total = _combine(total, tl.reduce(values, 1, _nan_max), MAX)
+            else:
+                total += tl.sum(values, 1)
+    if MAX:
+        if pieces is not None and w is not None:
+            # A long row of which no edge counts has pieces that hold nothing.
+            total = tl.where(present[:, None] | (total > float("-inf")), total, 0.0)
+        else:
+            total = tl.where(present[:, None], total, 0.0)
+    if a is not None:
+        total *= tl.load(a + row, mask=there, other=0)[:, None]
+    tl.store(out + row[:, None] * size + d[None, :], total, mask=inside)
+
+
+@triton.jit
+def _short_winner_kernel(
+    own, other, share, m, rowptr, col, edge, out, num_rows, size,
+    ACC: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Do what ``_winner_kernel`` does for ``ROWS`` rows side by side."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    there = row < num_rows
+    inside = there[:, None] & (d < size)[None, :]
+    mine = tl.load(own + row[:, None] * size + d[None, :], mask=inside, other=0)
+    start = tl.load(rowptr + row, mask=there, other=0)
+    length = tl.load(rowptr + row + 1, mask=there, other=0) - start
+    total = tl.zeros([ROWS, BLOCK], ACC)
+    for first in range(0, tl.max(length, 0), TILE):
+        place = first + tl.arange(0, TILE)
+        live = place[None, :] < length[:, None]
+        position = start[:, None] + place[None, :]
+        source = tl.load(col + position, mask=live, other=0).to(tl.int64)
+        mask = live[:, :, None] & (d < size)[None, None, :]
+        where = source[:, :, None] * size + d[None, None, :]
+        same = (tl.load(other + where, mask=mask, other=0) == mine[:, None, :]) & mask
+        value = tl.where(same, 1.0, 0.0).to(ACC)
+        if share is not None:
+            value *= tl.load(share + where, mask=same, other=0)
+        if m is not None:
+            number = position
+            if edge is not None:
+                number = tl.load(edge + position, mask=live, other=0)
+            value *= tl.load(m + number, mask=live, other=0).to(ACC)[:, :, None]
+        total += tl.sum(value, 1)
+    tl.store(out + row[:, None] * size + d[None, :], total, mask=inside)
