@@ -47,7 +47,7 @@ class Neighbours:
         """Return ``sum_ij |x_i - x_j|^2``, with enough digits however alike neighbours are."""
         # The same for all that are connected, the mean takes nothing away but rounding.
         both, energy = self._difference(self._centred(x) if x.is_cpu else x)
-        if x.dtype == torch.float32 and not bool(energy > _CLOSE * both):
+        if x.dtype == torch.float32 and bool(energy <= _CLOSE * both):
             _, energy = self._difference(x.double())
         return energy.clamp(min=0)
 
