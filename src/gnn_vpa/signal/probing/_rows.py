@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-_BLOCK = 1 << 20  # numbers at a time: 12 MiB of copies, and few calls
+_BLOCK = 1 << 19  # numbers at a time: 6 MiB of copies, and few calls
 _DEVICE_BLOCK = 1 << 23  # on an accelerator: 64 MiB, few launches
 _SAMPLE = 1 << 14  # numbers whose mean is near enough to that of all
 
