@@ -20,8 +20,9 @@ def _reproduce(*arguments: str) -> Result:
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+def short(monkeypatch: pytest.MonkeyPatch, tu_dir: Path) -> list[Cell]:
     """The paper's experiments with two epochs and three folds."""
+    monkeypatch.setenv("GNN_VPA_DATA", str(tu_dir))
     protocol = Protocol(epochs=2)
     cells = expand(["MUTAG", "NCI1"], ["sgc", "gat"], protocol=protocol, folds=3).cells
     monkeypatch.setattr(experiments, "preset", lambda *_: cells)

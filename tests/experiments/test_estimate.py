@@ -49,7 +49,7 @@ def test_a_baseline_takes_no_time() -> None:
 def test_finished_cells_are_seen(tmp_path: Path) -> None:
     cells = expand(["MUTAG"], ["sgc"], ["vpa"], protocol=Protocol(epochs=2), folds=3).cells
     run_grid(cells, tmp_path, device="cpu")
-    (pace,) = seen(tmp_path)
+    (pace,) = seen(tmp_path, "cpu")
     assert (pace.dataset, pace.model, pace.work) == ("MUTAG", "sgc", 3371 + 74.42)
     assert 0 < pace.seconds < 10
 

@@ -25,8 +25,8 @@ def sample(tu_dir):
     def of(name):
         if name not in known:
             whole = load(name, data_dir=tu_dir)
-            # Not 0: there a batch of IMDB-BINARY has a mean degree that eight of its nodes have, and
-            # a ReLU exactly at 0 has whatever gradient rounding decides.
+            # Not 0: there a batch of IMDB-BINARY has a mean degree that eight of its nodes have,
+            # and a ReLU exactly at 0 has whatever gradient rounding decides.
             order = torch.randperm(whole.num_graphs, generator=torch.Generator().manual_seed(1))
             size = whole.node_ptr.diff()
             chosen = [int(i) for i in order if 5 <= size[i] <= 200][:30]

@@ -25,13 +25,13 @@ def execute(
     configuration: Mapping[str, object],
 ) -> "Results":
     """Run cells into a folder, print the results beside the paper's, write and name the report."""
-    from gnn_vpa.experiments import run_grid
+    from gnn_vpa.experiments import resolve_device, run_grid
     from gnn_vpa.results import Results
 
     from ._progress import log_noted, progress_of
 
     try:
-        with progress_of(out) as progress, log_noted(progress):
+        with progress_of(out, resolve_device(device)) as progress, log_noted(progress):
             for note in notes:
                 progress.note(note)
             run_grid(

@@ -33,7 +33,7 @@ def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: s
     if not rest:
         typer.echo(f"All {len(cells)} cells are finished, in {out}.")
         return
-    paces, basis = seen(out), "from the cells that are finished"
+    paces, basis = seen(out, device), "from the cells that are finished"
     if not paces:
         with progress("Training each model for a moment to see how quick it is here"):
             paces = calibrate(rest, data_dir=data_dir, device=device)

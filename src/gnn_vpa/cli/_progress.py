@@ -31,15 +31,16 @@ class Lines(Progress):
 
     Args:
         out: The run's folder, whose finished cells say how long others will take.
+        device: Where it runs.
 
     Example:
         >>> Lines("runs/none").time_left()
         ''
     """
 
-    def __init__(self, out: str | Path) -> None:
-        self._out = out
-        self._paces = seen(out)
+    def __init__(self, out: str | Path, device: str = "cpu") -> None:
+        self._out, self._device = out, device
+        self._paces = seen(out, device)
         self._pending: list[Cell] = []
         self._finished: list[Cell] = []
         self._total = 0
@@ -97,7 +98,7 @@ class Lines(Progress):
     def _done(self, cell: Cell, came_out: str) -> None:
         self._pending.remove(cell)
         self._finished.append(cell)
-        self._paces = seen(self._out)
+        self._paces = seen(self._out, self._device)
         self.note(f"{self._count()} {cell}: {came_out}{self.time_left()}")
 
     def _count(self) -> str:
@@ -112,8 +113,8 @@ class Terminal(Lines):
         True
     """
 
-    def __init__(self, out: str | Path) -> None:
-        super().__init__(out)
+    def __init__(self, out: str | Path, device: str = "cpu") -> None:
+        super().__init__(out, device)
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -213,14 +214,14 @@ class _Noting(logging.Handler):
             self._progress.note(text)
 
 
-def progress_of(out: str | Path) -> Lines:
+def progress_of(out: str | Path, device: str) -> Lines:
     """Return what shows a run's progress best where standard error goes.
 
     Example:
-        >>> type(progress_of("runs/none")).__name__
+        >>> type(progress_of("runs/none", "cpu")).__name__
         'Lines'
     """
-    return Terminal(out) if Console(stderr=True).is_terminal else Lines(out)
+    return (Terminal if Console(stderr=True).is_terminal else Lines)(out, device)
 
 
 def _accuracy(reached: Sequence[float]) -> str:

@@ -96,11 +96,11 @@ def _times_larger(cell: Cell, pace: Pace) -> float:
     return own / pace.work if cell.dataset != pace.dataset and isfinite(own) else 1.0
 
 
-def seen(out: str | Path) -> list[Pace]:
-    """Return the paces of a run's finished cells.
+def seen(out: str | Path, device: str) -> list[Pace]:
+    """Return the paces of a run's finished cells, of those that ran on this kind of device.
 
     Example:
-        >>> seen("no/such/run")
+        >>> seen("no/such/run", "cpu")
         []
     """
     if not (Path(out) / FILE).exists():
@@ -118,6 +118,7 @@ def seen(out: str | Path) -> list[Pace]:
             gpu=row["device"] != "cpu",
         )
         for row in rows
+        if (row["device"] == "cpu") == (device == "cpu")
     ]
 
 
