@@ -297,3 +297,12 @@ def test_data_follow_the_model_to_its_device() -> None:
     model = GraphSAGE(5, 16, num_layers=3).cuda()
     report = calibrate(model, _graphs())
     assert [layer.after for layer in report.layers] == pytest.approx([1] * 9, abs=0.02)
+
+
+def test_layers_that_free_their_inputs_are_refused() -> None:
+    from torch_geometric.nn import GCNConv, GroupAddRev
+
+    model = GroupAddRev(GCNConv(4, 4), num_groups=2)
+    pair = torch.tensor([[0, 1], [1, 0]])
+    with pytest.raises(UsageError, match="free their inputs"):
+        calibrate(model, (torch.randn(2, 8), pair))

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from torch_geometric.nn.models.rev_gnn import InvertibleModule
+
 from ..errors import GnnVpaError, UsageError
 from ._inputs import Call, call_of
 from ._start import as_training_starts
@@ -120,6 +122,11 @@ def calibrate(
         [('convs.0.lin_l', 1.0), ('convs.0.lin_r', 1.0), ('convs.0', 1.0)]
     """
     model = checked_model(model)
+    if any(isinstance(module, InvertibleModule) for module in model.modules()):
+        raise UsageError(
+            "model: it has layers that free their inputs (PyG's GroupAddRev), which cannot run "
+            "twice on them. Calibrate the layers inside before they are wrapped."
+        )
     call = call_of(model, data, max_nodes)
     work = _Work(model, nodes)
     weights = {weight: weight.detach().clone() for weight in model.parameters()}
