@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-
 from torch_geometric.nn.models.rev_gnn import InvertibleModule
 
 from ..errors import GnnVpaError, UsageError
