@@ -1,6 +1,7 @@
 """What several test rooms share."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give each parallel worker one thread, so that workers do not fight over the cores."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         torch.set_num_threads(1)
+    # In the background of a shell interrupts are ignored, by children too: tests send some.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Runs inside tests start no processes of their own; tests/experiments/test_workers.py does.
     os.environ["GNN_VPA_WORKERS"] = "1"
 
