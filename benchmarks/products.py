@@ -1,4 +1,7 @@
-"""The matrix products of a training step alone: no exact training can take less than them."""
+"""The matrix products of a training step alone, of graphs that are merged by themselves.
+
+A step that merges across graphs, as ours does on the CPU, has fewer of them.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial

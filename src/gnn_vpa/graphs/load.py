@@ -1,14 +1,13 @@
 """One call from a name, a path or a function to a data set."""
 
-import importlib
 import logging
 import os
-import sys
 from pathlib import Path
 
 from ..errors import UsageError
 from ..paper import resolve_name
 from ._archive import has_archive
+from ._reference import call_reference
 from .cache import read_cached
 from .graphset import GraphSet
 from .locate import find_archives
@@ -63,20 +62,12 @@ def _load_named(name: str, data_dir: str | os.PathLike[str] | None) -> GraphSet:
 
 def _call(reference: str) -> GraphSet:
     """Make a data set of what `module:function` returns."""
-    module, _, function = reference.partition(":")
-    here = str(Path.cwd())
-    sys.path.insert(0, here)  # as `python -m` does: one's own module lies right here
+    expected = "a list of PyG Data objects"
+    made = call_reference(reference, expected)
     try:
-        make = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"{reference!r} must name a module and its function: {error}") from error
-    finally:
-        sys.path.remove(here)
-    try:
-        graphs = list(make())
+        graphs = list(made)
     except Exception as error:
         raise UsageError(
-            f"{reference!r} must return a list of PyG Data objects when called without arguments, "
-            f"but failed with {type(error).__name__}: {error}"
+            f"{reference!r} must return {expected}, but failed with {type(error).__name__}: {error}"
         ) from error
     return GraphSet.from_pyg(graphs, name=reference)

@@ -7,6 +7,7 @@ from ._model import Model as Model
 from ._self_loops import Looped as Looped
 from ._self_loops import with_self_loops as with_self_loops
 from .build import build_model as build_model
+from .deep import DeepGCN as DeepGCN
 from .gat import GAT as GAT
 from .gcn import GCN as GCN
 from .gin import GIN as GIN
@@ -18,6 +19,7 @@ __all__ = [
     "GIN",
     "SGC",
     "Blocks",
+    "DeepGCN",
     "Looped",
     "Model",
     "Scaled",

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import UsageError
+from ._blocks import Blocks
 from ._lanes import by_lane
 from ._message import GraphLike, aggregate
 from .gcn import GCN
@@ -63,7 +63,9 @@ class DeepGCN(GCN):
         self.register_buffer("keep", torch.tensor(math.sqrt(1 - branch)))
         self.register_buffer("renew", torch.tensor(math.sqrt(branch)))
 
-    def signals(self, x: Tensor, graph: GraphLike, nodes: Any = None) -> Iterator[Tensor]:
+    def signals(
+        self, x: Tensor, graph: GraphLike, nodes: Tensor | Blocks | None = None
+    ) -> Iterator[Tensor]:
         """Yield ``z_1`` to ``z_L``, ``[rows, width]``: the layers before their activation.
 
         Example:
@@ -86,7 +88,7 @@ class DeepGCN(GCN):
         x: Tensor,
         graph: GraphLike,
         readout: GraphLike,
-        nodes: Any = None,  # whatever the GCN takes
+        nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +14,7 @@ from torch_geometric.data import Batch, Data
 
 from ...errors import UsageError
 from ...graphs import FeatureKind, GraphSet, features
+from ...graphs._reference import call_reference
 from ...nn import build_model
 from .._inputs import call_of
 from ._isolation import untouched_random_state
@@ -102,7 +101,7 @@ def papers_model(
 
 def own_model(reference: str, graphs: GraphSet | None, size: int, seed: int) -> Subject:
     """Return what ``module:function`` makes: a model, (model, inputs) or (model, inputs, loss)."""
-    made = _made(reference)
+    made = call_reference(reference, "a model, or (model, inputs),")
     model, *rest = made if isinstance(made, tuple) else (made,)
     if not isinstance(model, nn.Module) or len(rest) > 2:
         raise UsageError(
@@ -129,22 +128,3 @@ def own_model(reference: str, graphs: GraphSet | None, size: int, seed: int) -> 
 
 def _cross_entropy(y: Tensor) -> Loss:
     return lambda scores: cross_entropy(scores, y.to(scores.device))
-
-
-def _made(reference: str) -> Any:
-    module, _, function = reference.partition(":")
-    here = str(Path.cwd())
-    sys.path.insert(0, here)  # as `python -m` does: one's own module lies right here
-    try:
-        make = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"{reference!r} must name a module and its function: {error}") from error
-    finally:
-        sys.path.remove(here)
-    try:
-        return make()
-    except Exception as error:
-        raise UsageError(
-            f"{reference!r} must return a model, or (model, inputs), when called without "
-            f"arguments, but failed with {type(error).__name__}: {error}"
-        ) from error
