@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..graphs import GraphSet
 from ..training.task import Training
-from ..training.trainer import _Family, memory
+from ..training.trainer import _Family
 from .groups import Group, shares_steps
 
 
@@ -53,5 +53,4 @@ def needs(group: Group, graphs: GraphSet, device: str) -> Needs:
     family = _Family(graphs, tasks, group.protocol, *settings, merging=together)
     trainings = [Training(task, lane) for task in tasks for lane in lanes]
     most = max(len(side) for side in family.groups(trainings))
-    data = next(iter(family.residents.values()))
-    return Needs(most, most * memory(data, family.model, group.protocol, settings[1]))
+    return Needs(most, most * family.memory())

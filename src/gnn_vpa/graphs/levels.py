@@ -49,6 +49,7 @@ def levels(
     rounds: int,
     *,
     sets: bool = False,
+    apart: bool = False,
 ) -> list[Level]:
     """Return the colours of all graphs before the first round of refinement and after each.
 
@@ -64,6 +65,8 @@ def levels(
         rounds: Number of message-passing layers.
         sets: Whether neighbours' colours count as a set: enough for a network that takes the
             maximum. ``times`` is then that of the colour's first node.
+        apart: Whether nodes of different graphs have different colours. The colours of a graph
+            are then numbered one after the other, and so are the graphs'.
 
     Returns:
         ``rounds + 1`` levels; the first one has neither ``own`` colours nor neighbours.
@@ -77,14 +80,15 @@ def levels(
         >>> first.nodes, second.nodes, second.times
         (tensor([4]), tensor([1, 3]), tensor([3, 1]))
     """
+    graph = torch.repeat_interleave(node_ptr.diff())
+    if apart and len(start) > 0:
+        start = graph * (int(start.max()) + 1) + start
     colours = refinements(rowptr, col, start, rounds, sets=sets)
-    graph = torch.repeat_interleave(torch.arange(len(node_ptr) - 1), node_ptr.diff())
     out: list[Level] = []
     for depth, colour in enumerate(colours):
         known = _known(colour)
-        node = torch.full((known,), len(colour)).scatter_reduce_(
-            0, colour, torch.arange(len(colour)), "amin"
-        )
+        number = torch.arange(len(colour), device=colour.device)
+        node = number.new_full((known,), len(colour)).scatter_reduce_(0, colour, number, "amin")
         held, count = _occurring(graph * max(known, 1) + colour)
         graph_ptr, held = _rows(held, len(node_ptr) - 1, known)
         own, below = node.new_empty(0), (node.new_zeros(1), node.new_empty(0), node.new_empty(0))
@@ -102,7 +106,7 @@ def _neighbours(
     length = rowptr[node + 1] - rowptr[node]
     owner = torch.repeat_interleave(length)
     begin = rowptr[node] - (length.cumsum(0) - length)
-    position = torch.arange(len(owner)) + begin[owner]
+    position = torch.arange(len(owner), device=owner.device) + begin[owner]
     known = _known(colour)
     key, times = _occurring(owner * max(known, 1) + colour[col[position]])
     return *_rows(key, len(node), known), times
@@ -111,7 +115,7 @@ def _neighbours(
 def _occurring(key: Tensor) -> tuple[Tensor, Tensor]:
     """Return the different values, sorted, and how often each occurs."""
     # NumPy sorts them several times as fast as PyTorch, which sorts their places along.
-    key = torch.from_numpy(np.sort(key.numpy()))
+    key = torch.from_numpy(np.sort(key.numpy())) if key.is_cpu else key.sort().values
     values, count = torch.unique_consecutive(key, return_counts=True)
     return values, count
 
@@ -119,7 +123,7 @@ def _occurring(key: Tensor) -> tuple[Tensor, Tensor]:
 def _rows(key: Tensor, num_rows: int, known: int) -> tuple[Tensor, Tensor]:
     """Take sorted numbers ``row * known + colour`` apart: pointers of rows, and colours."""
     row = key // max(known, 1)
-    pointer = torch.zeros(num_rows + 1, dtype=torch.int64)
+    pointer = key.new_zeros(num_rows + 1)
     pointer[1:] = torch.bincount(row, minlength=num_rows).cumsum(0)
     return pointer, key - row * known
 

@@ -41,7 +41,7 @@ def _rows(rowptr, num_rows, ROWS: tl.constexpr):
 
 @triton.jit
 def _logits(
-    both, col, times, own, start, length, first,
+    sent, col, times, own, start, length, first,
     ACC: tl.constexpr, SLOPE: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """Return edges of each row: positions, which are there, sources, multiplicities, z and l."""
@@ -53,7 +53,7 @@ def _logits(
         count = tl.load(times + position, mask=live, other=0).to(ACC)
     else:
         count = tl.where(live, 1.0, 0.0).to(ACC)
-    z = tl.load(both + source * 2, mask=live, other=0) + own[:, None]
+    z = tl.load(sent + source, mask=live, other=0) + own[:, None]
     logit = tl.where(z > 0, z, z * SLOPE)
     return position, live, source, count, z, tl.where(count > 0, logit, float("-inf"))
 
@@ -67,7 +67,7 @@ def _features(x, row, live, f, F):
 
 @triton.jit
 def _attend_kernel(
-    x, both, rowptr, col, times, power, out, share, factor, num_rows, F,
+    x, sent, received, rowptr, col, times, power, out, share, factor, num_rows, F,
     ACC: tl.constexpr, SLOPE: tl.constexpr,
     ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -75,11 +75,11 @@ def _attend_kernel(
     row, there, start, length = _rows(rowptr, num_rows, ROWS)
     longest = tl.max(length, 0)
     f = tl.arange(0, BLOCK)
-    own = tl.load(both + row * 2 + 1, mask=there, other=0)
+    own = tl.load(received + row, mask=there, other=0)
     top = tl.full([ROWS, TILE], float("-inf"), ACC)
     for first in range(0, longest, TILE):
         _, _, _, _, _, logit = _logits(
-            both, col, times, own, start, length, first, ACC, SLOPE, TILE
+            sent, col, times, own, start, length, first, ACC, SLOPE, TILE
         )
         top = tl.maximum(top, logit)
     highest = tl.max(top, 1)
@@ -87,7 +87,7 @@ def _attend_kernel(
     mass = tl.zeros([ROWS, TILE], ACC)
     for first in range(0, longest, TILE):
         _, _, _, count, _, logit = _logits(
-            both, col, times, own, start, length, first, ACC, SLOPE, TILE
+            sent, col, times, own, start, length, first, ACC, SLOPE, TILE
         )
         mass += count * tl.exp(logit - highest[:, None])
     total = tl.sum(mass, 1)
@@ -96,7 +96,7 @@ def _attend_kernel(
     sums = tl.zeros([ROWS, BLOCK], ACC)
     for first in range(0, longest, TILE):
         position, live, source, count, _, logit = _logits(
-            both, col, times, own, start, length, first, ACC, SLOPE, TILE
+            sent, col, times, own, start, length, first, ACC, SLOPE, TILE
         )
         c = tl.exp(logit - highest[:, None]) / total[:, None]
         tl.store(share + position, c, mask=live)
@@ -112,7 +112,8 @@ def _attend_kernel(
 
 @triton.jit
 def _target_kernel(
-    grad, x, both, rowptr, col, times, share, factor, dots, edges, grad_both, num_rows, F,
+    grad, x, sent, received, rowptr, col, times, share, factor, dots, edges, grad_received,
+    num_rows, F,
     ACC: tl.constexpr, SLOPE: tl.constexpr,
     ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -120,14 +121,14 @@ def _target_kernel(
     row, there, start, length = _rows(rowptr, num_rows, ROWS)
     longest = tl.max(length, 0)
     f = tl.arange(0, BLOCK)
-    own = tl.load(both + row * 2 + 1, mask=there, other=0)
+    own = tl.load(received + row, mask=there, other=0)
     inside = there[:, None] & (f < F)[None, :]
     g = tl.load(grad + row[:, None] * F + f[None, :], mask=inside, other=0)
     g *= tl.load(factor + row, mask=there, other=0)[:, None]
     along = tl.zeros([ROWS, TILE], ACC)
     for first in range(0, longest, TILE):
         position, live, source, count, _, _ = _logits(
-            both, col, times, own, start, length, first, ACC, SLOPE, TILE
+            sent, col, times, own, start, length, first, ACC, SLOPE, TILE
         )
         d = count * tl.sum(_features(x, source, live, f, F) * g[:, None, :], 2)
         along += d * tl.load(share + position, mask=live, other=0)
@@ -137,7 +138,7 @@ def _target_kernel(
     total = tl.zeros([ROWS, TILE], ACC)
     for first in range(0, longest, TILE):
         position, live, _, count, z, _ = _logits(
-            both, col, times, own, start, length, first, ACC, SLOPE, TILE
+            sent, col, times, own, start, length, first, ACC, SLOPE, TILE
         )
         c = tl.load(share + position, mask=live, other=0)
         d = tl.load(dots + position, mask=live, other=0)
@@ -145,12 +146,12 @@ def _target_kernel(
         dz = tl.where(z > 0, dz, dz * SLOPE)
         tl.store(edges + position, dz, mask=live)
         total += tl.where(live, dz, 0.0)
-    tl.store(grad_both + row * 2 + 1, tl.sum(total, 1), mask=there)
+    tl.store(grad_received + row, tl.sum(total, 1), mask=there)
 
 
 @triton.jit
 def _source_kernel(
-    grad, back_ptr, back_col, back_edge, times, share, factor, edges, grad_x, grad_both,
+    grad, back_ptr, back_col, back_edge, times, share, factor, edges, grad_x, grad_sent,
     num_rows, F,
     ACC: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -173,62 +174,65 @@ def _source_kernel(
         total += tl.load(edges + number, mask=live, other=0)
     inside = there[:, None] & (f < F)[None, :]
     tl.store(grad_x + row[:, None] * F + f[None, :], sums, mask=inside)
-    tl.store(grad_both + row * 2, tl.sum(total, 1), mask=there)
+    tl.store(grad_sent + row, tl.sum(total, 1), mask=there)
 
 
 def attend(
-    x: Tensor, both: Tensor, by_target: CSR, times: Tensor | None, power: Tensor, slope: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the attended rows ``[R, F]``, the edges' shares and the targets' factors.
+    x: Tensor, sent: Tensor, received: Tensor, by_target: CSR, times: Tensor | None,
+    power: Tensor, slope: float,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Return the attended rows ``[T, F]``, the edges' shares and the targets' factors.
 
     Args:
-        x: ``[R, F]``.
-        both: What a node sends and receives to the logits, ``[R, 2]``.
+        x: Features of the sources, ``[S, F]``.
+        sent: What a source adds to the logits, ``[S, 1]``.
+        received: What a target adds to them, ``[T, 1]``.
         by_target: The graph, edges in the order of their targets.
         times: Multiplicities, ``[E]``.
-        power: ``p`` of each target, ``[R]``.
+        power: ``p`` of each target, ``[T]``.
         slope: Of the leaky ReLU.
     """
-    rows, width = x.shape
-    out, factor = torch.empty_like(x), x.new_empty(rows)
+    rows, width = len(received), x.shape[1]
+    out, factor = x.new_empty(rows, width), x.new_empty(rows)
     share = x.new_empty(len(by_target.col))
     grid, shape = _shape(x, by_target)
     with _device(x):
         _attend_kernel[grid](
-            x, both, by_target.rowptr, by_target.col, times, power, out, share, factor,
+            x, sent, received, by_target.rowptr, by_target.col, times, power, out, share, factor,
             rows, width, SLOPE=slope, **shape,
         )  # fmt: skip
     return out, share, factor
 
 
 def gradients(
-    grad: Tensor, x: Tensor, both: Tensor, by_target: CSR, by_source: CSR, times: Tensor | None,
-    share: Tensor, factor: Tensor, slope: float,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return the gradients by ``x`` and ``both``."""
-    rows, width = x.shape
+    grad: Tensor, x: Tensor, sent: Tensor, received: Tensor, by_target: CSR, by_source: CSR,
+    times: Tensor | None, share: Tensor, factor: Tensor, slope: float,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Return the gradients by ``x``, ``sent`` and ``received``."""
+    width = x.shape[1]
     # Two buffers: threads that hold the same edge must not load what another has replaced.
-    dots, edges, grad_x, grad_both = (torch.empty_like(t) for t in (share, share, x, both))
+    dots, edges = torch.empty_like(share), torch.empty_like(share)
+    grad_x, grad_sent, grad_received = (torch.empty_like(t) for t in (x, sent, received))
     with _device(x):
         grid, shape = _shape(x, by_target)
         _target_kernel[grid](
-            grad, x, both, by_target.rowptr, by_target.col, times, share, factor, dots, edges,
-            grad_both, rows, width, SLOPE=slope, **shape,
+            grad, x, sent, received, by_target.rowptr, by_target.col, times, share, factor, dots,
+            edges, grad_received, len(received), width, SLOPE=slope, **shape,
         )  # fmt: skip
         grid, shape = _shape(x, by_source)
         _source_kernel[grid](
-            grad, *by_source[:3], times, share, factor, edges, grad_x, grad_both, rows, width,
+            grad, *by_source[:3], times, share, factor, edges, grad_x, grad_sent, len(x), width,
             **shape,
         )  # fmt: skip
-    return grad_x, grad_both
+    return grad_x, grad_sent, grad_received
 
 
 def _shape(x: Tensor, csr: CSR) -> tuple[tuple[int], dict[str, Any]]:
     """Return the grid, and rows x edges x features of a tile."""
-    block = _power_of_2(x.shape[1])
-    degree = len(csr.col) / len(x)
+    block, count = _power_of_2(x.shape[1]), len(csr.rowptr) - 1
+    degree = len(csr.col) / max(count, 1)
     rows, tile, warps = 1, max(4, min(1024 // block, _power_of_2(round(degree)))), 1
     if degree <= _FEW:
         rows, tile, warps = max(1, 512 // block), 4, 2
     shape = {"ROWS": rows, "TILE": tile, "BLOCK": block, "num_warps": warps}
-    return (_ceil(len(x), rows),), {"ACC": _TYPES[x.dtype]} | shape
+    return (_ceil(count, rows),), {"ACC": _TYPES[x.dtype]} | shape

@@ -16,18 +16,24 @@ class FusedAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, both: Tensor, graph: Graph, power: Tensor, slope: float
+        ctx: Any,
+        x: Tensor,
+        sent: Tensor,
+        received: Tensor,
+        graph: Graph,
+        power: Tensor,
+        slope: float,
     ) -> Tensor:
-        x, both = x.contiguous(), both.contiguous()
+        x, sent, received = x.contiguous(), sent.contiguous(), received.contiguous()
         times, source = graph.multiplicity, graph.by_source
         out, share, factor = _attention_kernels.attend(
-            x, both, graph.by_target, times, power, slope
+            x, sent, received, graph.by_target, times, power, slope
         )
         edge = source.edge
         if edge is None:
             edge = torch.arange(len(source.col), dtype=source.col.dtype, device=x.device)
         ctx.save_for_backward(
-            x, both, *graph.by_target[:2], *source[:2], edge, times, share, factor
+            x, sent, received, *graph.by_target[:2], *source[:2], edge, times, share, factor
         )
         ctx.slope = slope
         return out
@@ -35,9 +41,10 @@ class FusedAttention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, both, rowptr, col, back_ptr, back_col, edge, times, share, factor = ctx.saved_tensors
-        grad_x, grad_both = _attention_kernels.gradients(
-            grad.contiguous(), x, both, CSR(rowptr, col, None, 0),
+        x, sent, received, rowptr, col, back_ptr, back_col, edge, *edges = ctx.saved_tensors
+        times, share, factor = edges
+        gradients = _attention_kernels.gradients(
+            grad.contiguous(), x, sent, received, CSR(rowptr, col, None, 0),
             CSR(back_ptr, back_col, edge, 0), times, share, factor, ctx.slope,
         )  # fmt: skip
-        return grad_x, grad_both, None, None, None
+        return *gradients, None, None, None

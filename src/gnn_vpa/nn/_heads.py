@@ -24,12 +24,12 @@ class MLPHead(nn.Module):
     def forward(
         self,
         levels: Sequence[Tensor],
-        pool: Mix,
+        pools: Sequence[Mix],
         uniform: Tensor | None,
         first: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, classes]`` from the last of the levels ``[rows, width]``."""
-        x = self.dropout(pool(levels[-1]), uniform)
+        x = self.dropout(pools[-1](levels[-1]), uniform)
         scores: Tensor = self.lin2(self.lin1(x).relu())
         return scores
 
@@ -51,21 +51,22 @@ class LevelsHead(nn.Module):
     def forward(
         self,
         levels: Sequence[Tensor],
-        pool: Mix,
+        pools: Sequence[Mix],
         uniform: Tensor | None,
         first: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, classes]`` from all levels ``[rows, width]``.
 
-        With ``first``, the readout of the input ``[graphs, in]``, ``pool`` reads all other levels
-        out in one go: their rows one level after the other give the graphs as often.
+        Each level has its own of the ``pools``. With ``first``, the readout of the input
+        ``[graphs, in]``, there is one, which reads all other levels out in one go: their rows one
+        level after the other give the graphs as often.
         """
         if first is None:
-            own = [lin(x, pool) for lin, x in zip(self.lins, levels, strict=True)]
+            own = [lin(x, pool) for lin, x, pool in zip(self.lins, levels, pools, strict=True)]
             scores = torch.stack(own)
         else:
             known = self.lins[0](first).unsqueeze(0)
-            scores = torch.cat([known, self._others(pool(torch.cat(list(levels[1:]))))])
+            scores = torch.cat([known, self._others(pools[0](torch.cat(list(levels[1:]))))])
         dropped: Tensor = self.dropout(scores, uniform)
         return dropped.sum(0)
 

@@ -8,8 +8,9 @@ from torch import Tensor
 from ..ops import Graph
 from ..ops._aggregate import Aggregation, weighted_sum
 from ._batch_norm import Counts
+from ._blocks import Blocks
 from ._linear import Mix
-from ._message import WithSelf, aggregate
+from ._message import Scaled, WithSelf, aggregate, scaled_sum
 from ._self_loops import Looped
 
 
@@ -18,13 +19,14 @@ class Hop(NamedTuple):
 
     Attributes:
         graph: Its sources are the rows before, its targets those after.
-        own: The row before that each row after stems from; None where ``graph`` is ``WithSelf``.
+        own: The row before that each row after stems from, as indices or as a graph of one edge
+            for each row after; None where ``graph`` is ``WithSelf``.
         nodes: How many nodes each row after stands for.
     """
 
     graph: Graph | WithSelf | Looped
-    own: Tensor | None
-    nodes: Counts
+    own: Tensor | Graph | None
+    nodes: Counts | Blocks
 
     @property
     def is_sum(self) -> bool:
@@ -34,7 +36,9 @@ class Hop(NamedTuple):
     def take(self, rows: Tensor) -> Tensor:
         """Give each row after what the row before has that it stems from."""
         assert self.own is not None
-        return rows.index_select(0, self.own)
+        if isinstance(self.own, Tensor):
+            return rows.index_select(0, self.own)
+        return weighted_sum(rows, self.own)
 
     def with_self(self, aggr: Aggregation) -> Mix:
         """Return the map of rows to ``x_i + aggr_j x_j``, one for each row after."""
@@ -53,10 +57,29 @@ class Layers(NamedTuple):
 
     At level ``l`` a row stands for all nodes of a lane's graphs that ``l`` layers cannot tell apart
     (a colour of 1-WL after ``l`` rounds), so the first levels have few rows. BatchNorm treats all
-    rows of a lane alike, so this is exact. The readout that goes with it is a ``Joint``.
+    rows of a lane alike, so this is exact. The readout that goes with it is a ``Joint``
+    or ``Readouts``.
     """
 
     hops: tuple[Hop, ...]
+
+
+class Readouts(NamedTuple):
+    """A readout of its own for each level that is read out, from the first of these on.
+
+    A ``Scaled`` graph is a sum, whatever the model's aggregation is.
+    """
+
+    graphs: tuple[Graph | Scaled, ...]
+
+    def pools(self, aggr: Aggregation) -> list[Mix]:
+        """Return the maps of each level's rows to graphs."""
+        return [
+            partial(scaled_sum, graph=own.graph, scale=own.scale)
+            if isinstance(own, Scaled)
+            else partial(aggregate, graph=own, aggr=aggr)
+            for own in self.graphs
+        ]
 
 
 class Joint(NamedTuple):

@@ -74,10 +74,11 @@ def aggregate(x: Tensor, graph: GraphLike, aggr: Aggregation) -> Tensor:
         return ops.aggregate(x, graph, aggr)
     if aggr == "max":
         raise UsageError("graph: a Scaled graph cannot take the place of the aggregation 'max'.")
-    return _scaled_sum(x, *graph)
+    return scaled_sum(x, *graph)
 
 
-def _scaled_sum(x: Tensor, graph: Graph, scale: Tensor) -> Tensor:
+def scaled_sum(x: Tensor, graph: Graph, scale: Tensor) -> Tensor:
+    """Return ``scale_i * sum_j m_ij x_j``."""
     check_graph(x, graph)
     if graph.weight is not None:
         raise UsageError("graph: a Scaled graph takes no edge weights. Pass an edge_index.")

@@ -7,14 +7,14 @@ from torch import Tensor, nn
 
 from ..ops import Graph
 from ..ops._aggregate import Aggregation
-from ._batch_norm import BatchNorm
 from ._blocks import Blocks
 from ._checks import check_counts, check_input, check_nodes, one_hot
 from ._heads import LevelsHead, MLPHead
-from ._layers import Joint
+from ._layers import Joint, Layers, Readouts
+from ._linear import Mix
 from ._message import GraphLike, aggregate
 
-Readout = GraphLike | Joint
+Readout = GraphLike | Joint | Readouts
 
 
 class Model(nn.Module):
@@ -84,22 +84,22 @@ class Model(nn.Module):
         """
         return self.head.dropout_shape(num_graphs)
 
-    def row_parameters(self, codes: bool = False) -> list[str]:
-        """Return the names of the weights that rows of nodes meet: not the norms', nor the head's.
+    def row_parameters(self, graph: Layers | None, codes: bool = False) -> dict[str, int]:
+        """Return the weights that rows of nodes meet, each with the level of these rows.
 
-        With ``Blocks`` of rows these are needed for each block, the others for each lane.
+        With ``Blocks`` of rows these weights are needed for each block of the level, the others
+        (the norms' and the head's) for each lane.
 
         Args:
-            codes: Whether rows are codes, which a head that reads the input looks up first.
+            graph: The batch by levels that the model is called with; None: it has one level.
+            codes: Whether the input is codes, which a head that reads it looks up first.
         """
-        names = [
-            f"{path}.{name}"
-            for path, module in self.named_modules()
-            if not isinstance(module, BatchNorm) and not f"{path}.".startswith("head.")
-            for name, _ in module.named_parameters(recurse=False)
-        ]
+        levels = self._row_parameters(graph)
         reads_input = codes and isinstance(self.head, LevelsHead)
-        return [*names, "head.lins.0.weight"] if reads_input else names
+        return levels | {"head.lins.0.weight": 0} if reads_input else levels
+
+    def _row_parameters(self, graph: Layers | None) -> dict[str, int]:
+        raise NotImplementedError
 
     def _checked(
         self, x: Tensor, nodes: Tensor | Blocks | None = None, *, written_out: bool = False
@@ -117,12 +117,14 @@ class Model(nn.Module):
         aggr: Aggregation,
         uniform: Tensor | None,
     ) -> Tensor:
-        first = None
+        first, pools = None, list[Mix]()
         if isinstance(readout, Joint):
-            pool, first = readout.pool, readout.first
+            pools, first = [readout.pool], readout.first
+        elif isinstance(readout, Readouts):
+            pools = readout.pools(aggr)
         else:
             if isinstance(readout, Tensor) and readout.dim() == 1:
                 readout = Graph.readout(readout)
-            pool = partial(aggregate, graph=readout, aggr=aggr)
-        scores: Tensor = self.head(levels, pool, uniform, first)
+            pools = [partial(aggregate, graph=readout, aggr=aggr)] * len(levels)
+        scores: Tensor = self.head(levels, pools, uniform, first)
         return scores

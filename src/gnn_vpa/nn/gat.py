@@ -1,7 +1,7 @@
 """The graph attention network (Veličković et al., 2018), plain and variance-preserving."""
 
 import math
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from ._blocks import Blocks
 from ._checks import checked_choice
 from ._heads import MLPHead
 from ._lanes import add_bias, by_lane
-from ._layers import Layers
+from ._layers import Hop, Layers
 from ._linear import Linear
 from ._model import Model, Readout
 from ._self_loops import Looped, with_self_loops
@@ -43,21 +43,22 @@ class _GATConv(nn.Module):
         x: Tensor,
         looped: Looped,
         aggr: Literal["sum", "vpa"],
-        own: Tensor | None = None,
+        hop: Hop | None = None,
     ) -> Tensor:
-        """Attend; a row after stems from the row ``own`` before, where these differ."""
+        """Attend; ``hop`` says which row before a row after stems from, where these differ."""
         x = self.lin(x)
         graph, power = looped
         both = self._sent_and_received(x)
-        if own is None and _is_fusible(x, graph):
+        sent, received = both[:, :1], both[:, 1:]
+        received = received if hop is None else hop.take(received)
+        if _is_fusible(x, graph):
             from ._fused_attention import FusedAttention
 
             if power is None:
                 power = x.new_full((graph.num_targets,), 0.5 if aggr == "vpa" else 0)
-            out = FusedAttention.apply(x, both, graph, power, _SLOPE)  # type: ignore[no-untyped-call]
+            out = FusedAttention.apply(x, sent, received, graph, power, _SLOPE)  # type: ignore[no-untyped-call]
             return add_bias(out, self.bias)
-        received = both[:, 1:] if own is None else both[:, 1:].index_select(0, own)
-        logits = from_sources(both[:, :1], graph) + from_targets(received, graph)
+        logits = from_sources(sent, graph) + from_targets(received, graph)
         logits = F.leaky_relu(logits, _SLOPE).squeeze(1)
         if power is None:
             return add_bias(attend(x, graph, logits, aggr), self.bias)
@@ -117,6 +118,15 @@ class GAT(Model):
         self.convs = nn.ModuleList(_GATConv(wide, width) for wide in widths)
         self.head = MLPHead(width, hidden, num_classes, dropout)
 
+    def _row_parameters(self, graph: Layers | None) -> dict[str, int]:
+        assert graph is not None
+        levels: dict[str, int] = {}
+        for number in range(len(graph.hops)):
+            for name in ("lin.weight", "att_src", "att_dst"):
+                levels[f"convs.{number}.{name}"] = number
+            levels[f"convs.{number}.bias"] = number + 1
+        return levels
+
     def forward(
         self,
         x: Tensor,
@@ -127,11 +137,12 @@ class GAT(Model):
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; ``graph`` gets self-loops if not ``Looped``."""
         x = self._checked(x, nodes)
+        way: list[tuple[Any, Hop | None]]
         if isinstance(graph, Layers):
-            way = [(hop.graph, hop.own) for hop in graph.hops]
+            way = [(hop.graph, hop) for hop in graph.hops]
         else:
             way = [(with_self_loops(graph, x.shape[0]), None)] * len(self.convs)
         aggr: Literal["sum", "vpa"] = "vpa" if self.aggr == "vpa" else "sum"
-        for conv, (looped, own) in zip(self.convs, way, strict=True):
-            x = conv(x, looped, aggr, own).relu()
+        for conv, (looped, hop) in zip(self.convs, way, strict=True):
+            x = conv(x, looped, aggr, hop).relu()
         return self._scores([x], readout, aggr, uniform)

@@ -83,6 +83,15 @@ class GCN(Model):
         self.convs = nn.ModuleList(_GraphConv(wide, width) for wide in widths)
         self.head = MLPHead(width, hidden, num_classes, dropout)
 
+    def _row_parameters(self, graph: Layers | None) -> dict[str, int]:
+        assert graph is not None
+        levels: dict[str, int] = {}
+        for number, hop in enumerate(graph.hops):
+            levels[f"convs.{number}.lin_rel.weight"] = number if hop.is_sum else number + 1
+            levels[f"convs.{number}.lin_root.weight"] = number
+            levels[f"convs.{number}.lin_rel.bias"] = number + 1
+        return levels
+
     def forward(
         self,
         x: Tensor,
@@ -93,7 +102,8 @@ class GCN(Model):
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
-        x = self._checked(x, nodes, written_out=self.aggr == "max")
+        late = isinstance(graph, Layers) and graph.hops[0].is_sum
+        x = self._checked(x, nodes, written_out=self.aggr == "max" and not late)
         if isinstance(graph, Layers):
             for conv, hop in zip(self.convs, graph.hops, strict=True):
                 assert isinstance(conv, _GraphConv)

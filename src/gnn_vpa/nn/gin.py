@@ -89,9 +89,13 @@ class GIN(Model):
         else:
             self.head = MLPHead(width, hidden, num_classes, dropout)
 
-    def row_parameters(self, codes: bool = False) -> list[str]:
-        """Return the names of the weights that rows meet: no bias, which the norms take out."""
-        return [name for name in super().row_parameters(codes) if name.endswith("weight")]
+    def _row_parameters(self, graph: Layers | None) -> dict[str, int]:
+        assert graph is not None
+        levels: dict[str, int] = {}  # of no bias: the norms take them out
+        for number, hop in enumerate(graph.hops):
+            levels[f"convs.{number}.nn.0.weight"] = number if hop.is_sum else number + 1
+            levels[f"convs.{number}.nn.3.weight"] = number + 1
+        return levels
 
     def forward(
         self,
@@ -103,11 +107,11 @@ class GIN(Model):
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
         # The maximum is not linear: codes cannot be looked up before it.
-        x = self._checked(x, nodes, written_out=self.aggr == "max")
+        late = isinstance(graph, Layers) and graph.hops[0].is_sum
+        x = self._checked(x, nodes, written_out=self.aggr == "max" and not late)
         way: list[tuple[Mix, Tensor | Counts | Blocks | None, bool]]
         if isinstance(graph, Layers):
-            late = graph.hops[0].is_sum
-            way = [(hop.with_self(self.aggr), hop.nodes, late) for hop in graph.hops]
+            way = [(hop.with_self(self.aggr), hop.nodes, hop.is_sum) for hop in graph.hops]
         else:
             own_mix = partial(with_self, graph=graph, aggr=self.aggr)
             way = [(own_mix, nodes, False)] * len(self.convs)

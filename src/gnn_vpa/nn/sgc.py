@@ -9,6 +9,8 @@ from ..ops import Graph
 from ._blocks import Blocks
 from ._checks import check_counts, checked_choice
 from ._heads import MLPHead
+from ._lanes import add_bias
+from ._layers import Layers
 from ._linear import Linear
 from ._message import Scaled, aggregate
 from ._model import Model, Readout
@@ -87,6 +89,10 @@ class SGC(Model):
         """
         return self._hops(self._checked(x, written_out=True), graph)
 
+    def _row_parameters(self, graph: Layers | None) -> dict[str, int]:
+        last = 0 if graph is None else len(graph.hops)
+        return {"conv.lin.weight": 0, "conv.lin.bias": last}
+
     def _hops(self, x: Tensor, graph: Graph | Tensor | Looped | None) -> Tensor:
         if graph is None:
             return x
@@ -103,12 +109,18 @@ class SGC(Model):
     def forward(
         self,
         x: Tensor,
-        graph: Graph | Tensor | Looped | None,
+        graph: Graph | Tensor | Looped | Layers | None,
         readout: Readout,
         nodes: Tensor | Blocks | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; without ``graph``, ``x`` is ``P^K x``."""
         x = self._checked(x, nodes)
-        x = self.conv.lin(x, partial(self._hops, graph=graph)).relu()
+        if isinstance(graph, Layers):
+            x = self.conv.lin(x, bias=False)
+            for hop in graph.hops:
+                x = hop.with_self("sum")(x)
+            x = add_bias(x, self.conv.lin.bias).relu()
+        else:
+            x = self.conv.lin(x, partial(self._hops, graph=graph)).relu()
         return self._scores([x], readout, "vpa" if self.aggr == "vpa" else "sum", uniform)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..nn import Blocks, Looped, Scaled, WithSelf
-from ..nn._layers import Joint, Layers
+from ..nn._layers import Joint, Layers, Readouts
 from ..ops import Graph
 from ..ops._csr import CSR
 from .resident import Resident
@@ -19,7 +19,7 @@ class Batch(NamedTuple):
 
     x: Tensor  # codes [L * S], or features [L * S, in]
     graph: Graph | Scaled | WithSelf | Looped | Layers | None
-    readout: Graph | Scaled | Joint  # from slots to graphs
+    readout: Graph | Scaled | Joint | Readouts  # from slots to graphs
     nodes: Tensor | Blocks  # [L * S], how many nodes a slot stands for; 0 where it is empty
     y: Tensor  # [L * B]
     real: Tensor  # [L, B], false where a lane has no graph

@@ -13,14 +13,17 @@ from torch.func import functional_call
 
 from ..graphs import GraphSet
 from ..nn import Blocks
+from ..nn._layers import Layers
 from ..nn._model import Model
 from ..ops import Graph
 from ..ops._aggregate import weighted_sum
 from ..ops._csr import CSR
 from .batch import Batch
 from .group import Group, stacked
-from .plan import Plan, Shape, Tables, batch_of, blocks, plan
+from .packed import Packed, pack, unpack
+from .plan import Plan, Room, batch_of, blocks, plan
 from .seeds import generator
+from .tables import Tables
 from .task import Protocol, Training
 
 _SIZES = (1.0, 0.9, 0.5)  # quantiles of the steps' needs: a step of each size is captured,
@@ -31,9 +34,12 @@ _JUDGED = 1 << 20  # slots of the graphs that are judged in one go
 _AHEAD = 4  # epochs whose random numbers are drawn before they are needed
 
 
+_Rooms = tuple[Room, ...]
+
+
 class _Step(NamedTuple):
-    shape: Shape
-    inputs: Plan  # what a replay reads
+    rooms: _Rooms
+    inputs: tuple[Tensor, Tensor]  # what a replay reads, packed
     graph: torch.cuda.CUDAGraph
 
 
@@ -56,8 +62,10 @@ class CapturedGroup(Group):
         model: Model,
         dtype: torch.dtype,
     ) -> None:
+        device = known.y.device
         self._known = known
-        super().__init__(graphs, known.data, protocol, trainings, model, dtype)
+        self._kind = torch.tensor([known.tasks.index(task) for task, _ in trainings], device=device)
+        super().__init__(graphs, known, protocol, trainings, model, dtype)
 
     def run_epoch(self) -> None:
         """Train on every graph once, then judge the weights; all of it on the device."""
@@ -70,8 +78,7 @@ class CapturedGroup(Group):
             size, planned = self._next_step(self.epoch * len(uniform) + number)
             step = self._steps[size]
             for static, value in zip(step.inputs, planned, strict=True):
-                if static is not None and value is not None:
-                    static.copy_(value)
+                static.copy_(value)
             self._draws.copy_(uniform[number])
             step.graph.replay()
         self._judge.replay()
@@ -104,13 +111,11 @@ class CapturedGroup(Group):
         device, lanes, size = self.data.y.device, len(self.lanes), self.protocol.batch_size
         self._pool = ThreadPoolExecutor(_AHEAD, thread_name_prefix="gnn-vpa-draws")
         orders = list(self._pool.map(self._order, range(self.protocol.epochs)))
-        self._orders = torch.stack(orders).transpose(1, 2).flatten(0, 1).int()  # [all steps, L, B]
+        all_orders = torch.stack(orders).transpose(1, 2).flatten(0, 1).int()
+        self._orders = all_orders.to(device)  # [all steps, L, B]
         self._trained = torch.tensor([len(lane.split.train) for lane in self.lanes], device=device)
-        # For the maximum, models write codes out.
-        codes = not self._known.x.is_floating_point() and self._known.form != "max"
-        self._row_names = self.model.row_parameters(codes)
-        shapes, self._choice = self._shapes()
-        self._chunk: dict[int, tuple[int, Plan]] = {}
+        sizes, self._choice = self._sizes()
+        self._chunk: dict[int, tuple[int, tuple[Tensor, Tensor]]] = {}
         shape = list(self.model.dropout_shape(size))
         self._front, self._last = shape[:-2], shape[-1]
         self._draws = torch.zeros(
@@ -120,69 +125,58 @@ class CapturedGroup(Group):
         self._hits = torch.zeros(2, lanes, device=device, dtype=self.dtype)
         self._device_curves = torch.from_numpy(self.curves).to(device)
         self._futures: dict[int, Future[Tensor]] = {}
+        every = [*sizes, *(rooms for _, rooms, _ in self._judged)]
+        largest = max(room.rows for rooms in every for room in rooms)
+        self._number = torch.arange(largest + 1, dtype=torch.int32, device=device)
         pool = torch.cuda.graph_pool_handle()
         with self._untouched(), _tensor_cores():
-            self._steps = [self._captured(number, s, pool) for number, s in enumerate(shapes)]
+            self._steps = [self._captured(number, s, pool) for number, s in enumerate(sizes)]
             self._judge = _capture(self._count_hits, pool)
 
-    def _captured(self, kind: int, shape: Shape, pool: Any) -> _Step:
-        example = self._sent(np.flatnonzero(self._choice == kind)[:1])
-        inputs = plan(self._known, example, shape).step(0)
-        return _Step(shape, inputs, _capture(lambda: self._train_on(inputs, shape.most), pool))
+    def _captured(self, kind: int, rooms: _Rooms, pool: Any) -> _Step:
+        packed = self._plan(self._orders[self._choice == kind][:1].long(), rooms)
+        inputs = packed.step(0)
+        planned = unpack(packed.layout, inputs)
+        return _Step(rooms, inputs, _capture(lambda: self._train_on(planned, rooms), pool))
 
-    def _shapes(self) -> tuple[list[Shape], np.ndarray[Any, np.dtype[np.int64]]]:
+    def _plan(self, ids: Tensor, rooms: _Rooms) -> Packed:
+        return pack(plan(self._known, self._kind, ids, rooms), self.dtype)
+
+    def _sizes(self) -> tuple[list[_Rooms], Tensor]:
         """Choose the sizes of steps, and the size of each: from the largest needs of its kind."""
-        nodes, edges = self._needs()
-        size = _block_size(nodes, self.protocol.batch_size)
-        need, most, room = (part.numpy() for part in _needed(self._orders, nodes, edges, size))
+        needs = _needs(self._known, self._orders)
+        total = torch.stack([need.blocks * need.size for need in needs]).sum(0)
         limits: list[int] = []
         for quantile in _SIZES:  # from the largest down: a size must be worth its capture
-            limit = int(np.quantile(need, quantile, method="higher"))
-            if not limits or (limits[0] * size >= _MANY and limit <= _WORTHWHILE * limits[0]):
+            limit = int(np.quantile(total.cpu(), quantile, method="higher"))
+            if not limits or (limits[0] >= _MANY and limit <= _WORTHWHILE * limits[0]):
                 limits.insert(0, limit)
-        choice = np.searchsorted(limits, need)
+        choice = torch.searchsorted(torch.tensor(limits, device=total.device), total)
         own = [choice == kind for kind in range(len(limits))]
-        shapes = [
-            Shape(limit, size, int(most[k].max()), int(room[k].max()) + 1)
-            for limit, k in zip(limits, own, strict=True)
-        ]
-        return shapes, choice
-
-    def _needs(self) -> tuple[Tensor, Tensor]:
-        """Return the nodes and edges of each graph."""
-        begin = self.data.node_ptr.cpu()
-        edges = torch.zeros(len(begin) - 1, dtype=torch.int64)
-        if self._known.graph is not None:
-            edges = self._known.graph.by_target.rowptr.cpu().long()[begin].diff()
-        return begin.diff(), edges
+        return [tuple(need.room(kind) for need in needs) for kind in own], choice.cpu()
 
     # Every step -----------------------------------------------------------------------------
 
-    def _next_step(self, number: int) -> tuple[int, Plan]:
+    def _next_step(self, number: int) -> tuple[int, tuple[Tensor, Tensor]]:
         """Return the size of a step and its plan, made with those of the steps behind it."""
         if number not in self._chunk:
             self._chunk = {}  # give its memory back first
             self._chunk = self._planned(number)
         return self._chunk.pop(number)
 
-    def _planned(self, first: int) -> dict[int, tuple[int, Plan]]:
+    def _planned(self, first: int) -> dict[int, tuple[int, tuple[Tensor, Tensor]]]:
         assert self._steps is not None
-        largest = self._steps[-1].shape
-        count = max(1, _PLANNED // (largest.rows + largest.edges))
-        chunk = np.arange(first, min(first + count, len(self._orders)))
-        found: dict[int, tuple[int, Plan]] = {}
+        largest = sum(room.rows + room.edges for room in self._steps[-1].rooms)
+        count = max(1, _PLANNED // largest)
+        choice, ids = (part[first : first + count] for part in (self._choice, self._orders))
+        found: dict[int, tuple[int, tuple[Tensor, Tensor]]] = {}
         for kind, step in enumerate(self._steps):
-            own = chunk[self._choice[chunk] == kind]
+            own = (choice == kind).nonzero().squeeze(1)
             if len(own) > 0:
-                several = plan(self._known, self._sent(own), step.shape)
-                found |= {int(n): (kind, several.step(k)) for k, n in enumerate(own)}
+                some = ids[own.to(ids.device, non_blocking=True)] if len(own) < len(ids) else ids
+                several = self._plan(some.long(), step.rooms)
+                found |= {first + n: (kind, several.step(k)) for k, n in enumerate(own.tolist())}
         return found
-
-    def _sent(self, steps: np.ndarray[Any, np.dtype[np.int64]]) -> Tensor:
-        """Send the graphs of some steps to the device, ``[K, L, B]``, without waiting for it."""
-        ids = self._orders[torch.from_numpy(steps)]
-        ids = ids.pin_memory() if self._draws.is_cuda else ids
-        return ids.to(self._draws.device, non_blocking=True).long()
 
     def _drawn(self) -> Tensor:
         """Return this epoch's numbers for dropout, and have the next epochs' drawn meanwhile."""
@@ -207,14 +201,28 @@ class CapturedGroup(Group):
 
     def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
         arguments = (batch.x, batch.graph, batch.readout, batch.nodes, uniform)
-        own = self.params | _by_block(self.params, self._row_names, batch.nodes)
+        own = self.params | self._by_block(batch)
         scores: Tensor = functional_call(self.model, (own, self.buffers), arguments)
         return scores
 
-    def _train_on(self, inputs: Plan, most: int) -> None:
+    def _by_block(self, batch: Batch) -> dict[str, Tensor]:
+        """Give every block of rows its lane's weights."""
+        graph, known = batch.graph, self._known
+        assert graph is None or isinstance(graph, Layers)
+        # For the maximum, models write codes out.
+        codes = not batch.x.is_floating_point() and (known.form != "max" or known.sets)
+        levels = [batch.nodes] if graph is None else [batch.nodes, *(h.nodes for h in graph.hops)]
+        found: dict[str, Tensor] = {}
+        for name, level in self.model.row_parameters(graph, codes).items():
+            own = levels[level]
+            assert isinstance(own, Blocks)
+            found[name] = _repeated(self.params[name], own, self._number)
+        return found
+
+    def _train_on(self, inputs: Plan, rooms: _Rooms) -> None:
         self.model.train()
         self.optimizer.zero_grad()
-        batch = batch_of(self._known, inputs, most)
+        batch = batch_of(self._known, inputs, rooms, self._number)
         mean = self._losses(self._scores(batch, self._draws.flatten(-3, -2)), batch)
         mean.sum().backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
@@ -224,35 +232,32 @@ class CapturedGroup(Group):
     def _count_hits(self) -> None:
         self.model.eval()
         self._hits.zero_()
-        for inputs, most, parts in self._judged:
-            batch = batch_of(self._known, inputs, most)
+        for inputs, rooms, parts in self._judged:
+            batch = batch_of(self._known, inputs, rooms, self._number)
             hit = (self._scores(batch, None).argmax(1) == batch.y).view_as(batch.real)
             self._hits += (hit & parts).sum(2)
 
-    def _fixed(self) -> list[tuple[Plan, int, Tensor]]:
+    def _fixed(self) -> list[tuple[Plan, _Rooms, Tensor]]:
         """Plan the batches of validation and test graphs, which stay the same.
 
         Returns:
-            Plans, blocks of a lane, and which graphs are for validation and test: ``[2, L, B]``.
+            Plans, their rooms, and which graphs are for validation and test: ``[2, L, B]``.
         """
         device, lanes = self.data.y.device, len(self.lanes)
         ids = [torch.cat([lane.split.valid, lane.split.test]) for lane in self.lanes]
-        nodes, edges = self._needs()
-        mean = max(1, int(nodes.float().mean()) * lanes)
-        size = min(max(map(len, ids)), max(1, _JUDGED // mean))
+        mean = max(1, sum(len(level.times) for level in self._known.levels) // len(self.data.y))
+        size = min(max(map(len, ids)), max(1, _JUDGED // (mean * lanes)))
         batches = stacked(ids, size).transpose(0, 1)  # [batches, L, size]
         valid = torch.tensor([len(lane.split.valid) for lane in self.lanes]).unsqueeze(1)
         found = []
         for number, batch in enumerate(batches):
-            block = _block_size(nodes, size)
-            need, most, room = (
-                int(part) for part in _needed(batch.unsqueeze(0), nodes, edges, block)
-            )
-            shape = Shape(need, block, most, room + 1)
-            inputs = plan(self._known, batch.unsqueeze(0).to(device), shape).step(0)
+            step = batch.unsqueeze(0).to(device)
+            rooms = tuple(need.room(slice(None)) for need in _needs(self._known, step))
+            packed = self._plan(step, rooms)
+            inputs = unpack(packed.layout, packed.step(0))
             place = torch.arange(number * size, (number + 1) * size)
             parts = torch.stack([place < valid, place >= valid]) & (batch >= 0)
-            found.append((inputs, most, parts.to(device)))
+            found.append((inputs, rooms, parts.to(device)))
         self._judged_counts = torch.stack([parts.sum(2) for *_, parts in found]).sum(0)
         return found
 
@@ -279,30 +284,49 @@ def _block_size(nodes: Tensor, batch_size: int) -> int:
     return int(min(max(2 ** round(math.log2(max(rows, 1) / 10)), 64), 1024))
 
 
-def _needed(ids: Tensor, nodes: Tensor, edges: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the blocks of each step, the most that a lane of it has, and its edges: ``[K]``."""
-    real, safe = ids >= 0, ids.clamp(min=0).long()  # [K, L, B]
-    own = blocks((nodes[safe] * real).sum(2), size)
-    # One block is left over, so that the last row never holds a node.
-    return own.sum(1) + 1, own.amax(1), (edges[safe] * real).sum((1, 2))
+class _Need(NamedTuple):
+    """What each of K steps needs of a level."""
+
+    size: int  # rows of a block
+    blocks: Tensor  # [K]
+    most: Tensor  # [K], blocks of a lane
+    edges: Tensor  # [K]
+
+    def room(self, steps: Tensor | slice) -> Room:
+        """Return a room in which all of these steps fit."""
+        blocks, most, edges = (int(part[steps].max()) for part in self[1:])
+        return Room(blocks, self.size, most, edges + 1)
 
 
-def _by_block(
-    params: dict[str, Tensor], names: Sequence[str], blocks: Tensor | Blocks
-) -> dict[str, Tensor]:
-    """Give every block of rows its lane's weights: sums over one, on a graph of lanes to blocks."""
-    assert isinstance(blocks, Blocks)
-    lanes, count = len(blocks.ptr) - 1, len(blocks.lane)
-    number = torch.arange(count + 1, dtype=torch.int32, device=blocks.lane.device)
+def _needs(known: Tables, ids: Tensor) -> list[_Need]:
+    """Return what steps ``[K, L, B]`` need of each level."""
+    flat = ids.flatten()
+    found = []
+    for level in known.levels:
+        size = _block_size(level.ptr.diff(), ids.shape[2])
+        own = blocks(_summed(level.ptr, flat).view_as(ids).sum(2), size)
+        edges = torch.zeros_like(own[:, 0])
+        if level.hop is not None:
+            edges = _summed(level.hop.ptr, flat).view(len(ids), -1).sum(1)
+        # One block is left over, so that the last row never holds a node.
+        found.append(_Need(size, own.sum(1) + 1, own.amax(1), edges))
+    return found
+
+
+def _summed(ptr: Tensor, ids: Tensor) -> Tensor:
+    """Return the length of each graph's range, 0 where there is no graph."""
+    return torch.nn.functional.pad(ptr.diff().int(), (0, 1))[ids]  # EMPTY is the last
+
+
+def _repeated(weight: Tensor, own: Blocks, number: Tensor) -> Tensor:
+    """Return a lane's weight for each of its blocks: sums over one, from lanes to blocks."""
+    lanes, count = len(own.ptr) - 1, len(own.lane)
     graph = Graph.of(
-        CSR(number, blocks.lane, None, 1),
-        CSR(blocks.ptr, number[:-1], None, blocks.most),
+        CSR(number[: count + 1], own.lane, None, 1),
+        CSR(own.ptr, number[:count], None, own.most),
         (lanes, count),
     )
-    return {
-        name: weighted_sum(params[name].flatten(1), graph).view(count, *params[name].shape[1:])
-        for name in names
-    }
+    return weighted_sum(weight.flatten(1), graph).view(count, *weight.shape[1:])
 
 
 def _copied(state: dict[int, dict[str, Any]]) -> dict[int, dict[str, Tensor]]:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet
-from ..nn._model import Model
 from .captured import CapturedGroup
 from .checkpoint import Checkpoint
 from .group import Group
@@ -16,8 +16,8 @@ from .lanes import families
 from .layered import Layered
 from .layered_group import LayeredGroup
 from .levels import by_levels, can_layer
-from .plan import tables
 from .resident import Resident, model_for, resident
+from .tables import Tables, tables
 from .task import Lane, Outcome, Protocol, Task, Training
 
 _log = logging.getLogger("gnn_vpa")
@@ -105,18 +105,16 @@ class _Family:
         merging: bool,
     ) -> None:
         self.graphs, self.protocol, self.device, self.dtype = graphs, protocol, device, dtype
-        self.residents: dict[Task, Resident] = {}
-        self.layered: Layered | None = None
-        for task in tasks:
-            with torch.random.fork_rng(devices=[]):
-                model = model_for(task, graphs).to(device, dtype)
-            self.model = model  # the lanes' weights take turns in it
-            if merging and not _shares_steps(device) and can_layer(model):
-                self.layered = Layered(by_levels(graphs, task, model, dtype))
-                break
-            self.residents[task] = resident(graphs, task, model, device, dtype, merging)
-            if self.residents[task].graph is not None:
-                break  # all of them see the same data: only what SGC propagated differs
+        with torch.random.fork_rng(devices=[]):
+            # The lanes' weights take turns in it.
+            self.model = model_for(tasks[0], graphs).to(device, dtype)
+        self.data: Tables | Layered | Resident
+        if _shares_steps(device):
+            self.data = tables(graphs, tasks, self.model, device, dtype, merging)
+        elif merging and can_layer(self.model):
+            self.data = Layered(by_levels(graphs, tasks[0], self.model, dtype))
+        else:
+            self.data = resident(graphs, tasks[0], self.model, device, dtype, merging)
 
     def groups(self, trainings: Sequence[Training]) -> list[list[Training]]:
         """Divide trainings into those that run side by side.
@@ -140,12 +138,37 @@ class _Family:
         if not _shares_steps(self.device):
             size = self.protocol.batch_size
             rows = self.graphs.num_nodes / max(self.graphs.num_graphs, 1) * size
-            if self.layered is not None:
-                rows = self.layered.rows(size)
+            if isinstance(self.data, Layered):
+                rows = self.data.rows(size)
             return max(1, round(_CACHED_ROWS / max(rows, 1)))
-        data = next(iter(self.residents.values()))
-        need = memory(data, self.model, self.protocol, self.dtype)
-        return max(1, int(torch.cuda.mem_get_info(self.device)[0] * _USABLE / need))
+        return max(1, int(torch.cuda.mem_get_info(self.device)[0] * _USABLE / self.memory()))
+
+    def memory(self) -> int:
+        """Return about how many bytes a lane takes, if nodes are not merged across graphs.
+
+        A layer keeps some ten matrices of rows x width of the largest step for the backward pass,
+        and edges are planned ahead.
+        """
+        rows, edges = self._sizes()
+        most = rows.sort(descending=True).indices[: self.protocol.batch_size]
+        width = max((p.shape[0] for p in self.model.parameters() if p.dim() > 1), default=1)
+        item = torch.finfo(self.dtype).bits // 8
+        need = rows[most].sum() * (width * 10 + 40) * item + edges[most].sum() * 64
+        return int(need) + (1 << 20)
+
+    def _sizes(self) -> tuple[Tensor, Tensor]:
+        """Return how many rows and edges each graph has, all layers together: ``[G]``."""
+        if isinstance(self.data, Tables):
+            levels = self.data.levels[1:] or self.data.levels
+            linked = [links.ptr.diff() for level in levels for links in level.links]
+            rows = torch.stack([level.ptr.diff() for level in levels]).sum(0)
+            return rows, sum(linked, torch.zeros_like(rows))
+        assert isinstance(self.data, Resident)
+        rows = self.data.node_ptr.diff()
+        edges = torch.zeros_like(rows)
+        if self.data.graph is not None:
+            edges = self.data.graph.by_target.rowptr[self.data.node_ptr].diff()
+        return rows * len(getattr(self.model, "convs", [self.model])), edges
 
     def train(
         self,
@@ -171,31 +194,16 @@ class _Family:
 
     def _group(self, trainings: Sequence[Training]) -> Group:
         settings = (self.protocol, trainings, self.model, self.dtype)
-        if self.layered is not None:
-            return LayeredGroup(self.graphs, self.layered, *settings)
-        if not _shares_steps(self.device):
-            return Group(self.graphs, next(iter(self.residents.values())), *settings)
-        known = tables(self.residents, [task for task, _ in trainings], self.dtype)
-        return CapturedGroup(self.graphs, known, *settings)
+        if isinstance(self.data, Tables):
+            return CapturedGroup(self.graphs, self.data, *settings)
+        if isinstance(self.data, Layered):
+            return LayeredGroup(self.graphs, self.data, *settings)
+        return Group(self.graphs, self.data, *settings)
 
 
 def _shares_steps(device: torch.device) -> bool:
     """Say whether steps are planned and captured there; on the CPU a cache holds few lanes."""
     return device.type == "cuda"
-
-
-def memory(data: Resident, model: Model, protocol: Protocol, dtype: torch.dtype) -> int:
-    """Return about how many bytes a lane takes on a GPU: what its largest step keeps.
-
-    A layer keeps some ten matrices of rows x width for the backward pass, and edges are planned
-    ahead; judging keeps a matrix a layer for more rows.
-    """
-    nodes = data.node_ptr.diff().sort(descending=True).values[: protocol.batch_size].sum()
-    edges = 0 if data.graph is None else data.graph.num_edges / len(data.x) * int(nodes)
-    width = max((p.shape[0] for p in model.parameters() if p.dim() > 1), default=1)
-    layers = len(getattr(model, "convs", [model]))
-    item = torch.finfo(dtype).bits // 8
-    return int(int(nodes) * (width * layers * 10 + 40) * item + edges * 64) + (1 << 20)
 
 
 def _halves(
