@@ -117,7 +117,8 @@ class Model(nn.Module):
         aggr: Aggregation,
         uniform: Tensor | None,
     ) -> Tensor:
-        first, pools = None, list[Mix]()
+        first = None
+        pools: list[Mix]
         if isinstance(readout, Joint):
             pools, first = [readout.pool], readout.first
         elif isinstance(readout, Readouts):

@@ -11,6 +11,7 @@ from ..ops import Graph, attend
 from ..ops._attend import attend_by_power
 from ..ops._backend import backend
 from ..ops._edges import from_sources, from_targets
+from ._bias_relu import bias_relu
 from ._blocks import Blocks
 from ._checks import checked_choice
 from ._heads import MLPHead
@@ -45,24 +46,25 @@ class _GATConv(nn.Module):
         aggr: Literal["sum", "vpa"],
         hop: Hop | None = None,
     ) -> Tensor:
-        """Attend; ``hop`` says which row before a row after stems from, where these differ."""
+        """Attend; with ``hop``, which says what row before a row after stems from, and a ReLU."""
         x = self.lin(x)
         graph, power = looped
         both = self._sent_and_received(x)
         sent, received = both[:, :1], both[:, 1:]
         received = received if hop is None else hop.take(received)
+        finish = add_bias if hop is None else bias_relu
         if _is_fusible(x, graph):
             from ._fused_attention import FusedAttention
 
             if power is None:
                 power = x.new_full((graph.num_targets,), 0.5 if aggr == "vpa" else 0)
             out = FusedAttention.apply(x, sent, received, graph, power, _SLOPE)  # type: ignore[no-untyped-call]
-            return add_bias(out, self.bias)
+            return finish(out, self.bias)
         logits = from_sources(sent, graph) + from_targets(received, graph)
         logits = F.leaky_relu(logits, _SLOPE).squeeze(1)
         if power is None:
-            return add_bias(attend(x, graph, logits, aggr), self.bias)
-        return add_bias(attend_by_power(x, graph, logits, power), self.bias)
+            return finish(attend(x, graph, logits, aggr), self.bias)
+        return finish(attend_by_power(x, graph, logits, power), self.bias)
 
     def _sent_and_received(self, x: Tensor) -> Tensor:
         """Return ``<a_src, x_i>`` and ``<a_dst, x_i>``, ``[rows, 2]``, each lane with its own."""
@@ -144,5 +146,6 @@ class GAT(Model):
             way = [(with_self_loops(graph, x.shape[0]), None)] * len(self.convs)
         aggr: Literal["sum", "vpa"] = "vpa" if self.aggr == "vpa" else "sum"
         for conv, (looped, hop) in zip(self.convs, way, strict=True):
-            x = conv(x, looped, aggr, hop).relu()
+            x = conv(x, looped, aggr, hop)
+            x = x.relu() if hop is None else x
         return self._scores([x], readout, aggr, uniform)

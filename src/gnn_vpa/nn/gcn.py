@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from ..ops import Aggregation
+from ._bias_relu import bias_relu
 from ._blocks import Blocks
 from ._checks import checked_choice
 from ._heads import MLPHead
-from ._lanes import add_bias
 from ._layers import Hop, Layers
 from ._linear import Linear, Mix, product
 from ._message import GraphLike, aggregate
@@ -32,16 +32,15 @@ class _GraphConv(nn.Module):
         return out
 
     def hop(self, x: Tensor, hop: Hop, aggr: Aggregation) -> Tensor:
-        """Return the same for the rows of the next level."""
+        """Return the same for the rows of the next level, and a ReLU of it."""
         if not hop.is_sum:
-            around = self.lin_rel(x, partial(hop.around, aggr=aggr))
-            out: Tensor = around + hop.take(self.lin_root(x))
-            return out
+            around = self.lin_rel(x, partial(hop.around, aggr=aggr), bias=False)
+            return bias_relu(around + hop.take(self.lin_root(x)), self.lin_rel.bias)
         # Both products at once, each row's two results one after the other: the hop has the
         # neighbours' at the even places, and the row's own at the odd ones.
         weight = torch.cat([self.lin_rel.weight, self.lin_root.weight], dim=-2)
         both = product(x, weight).view(-1, self.lin_rel.out_features)
-        return add_bias(hop.with_self(aggr)(both), self.lin_rel.bias)
+        return bias_relu(hop.with_self(aggr)(both), self.lin_rel.bias)
 
 
 class GCN(Model):
@@ -107,7 +106,7 @@ class GCN(Model):
         if isinstance(graph, Layers):
             for conv, hop in zip(self.convs, graph.hops, strict=True):
                 assert isinstance(conv, _GraphConv)
-                x = conv.hop(x, hop, self.aggr).relu_()
+                x = conv.hop(x, hop, self.aggr)
         else:
             mix = partial(aggregate, graph=graph, aggr=self.aggr)
             for conv in self.convs:

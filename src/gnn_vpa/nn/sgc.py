@@ -6,10 +6,10 @@ from typing import get_args
 from torch import Tensor, nn
 
 from ..ops import Graph
+from ._bias_relu import bias_relu
 from ._blocks import Blocks
 from ._checks import check_counts, checked_choice
 from ._heads import MLPHead
-from ._lanes import add_bias
 from ._layers import Layers
 from ._linear import Linear
 from ._message import Scaled, aggregate
@@ -120,7 +120,7 @@ class SGC(Model):
             x = self.conv.lin(x, bias=False)
             for hop in graph.hops:
                 x = hop.with_self("sum")(x)
-            x = add_bias(x, self.conv.lin.bias).relu()
+            x = bias_relu(x, self.conv.lin.bias)
         else:
             x = self.conv.lin(x, partial(self._hops, graph=graph)).relu()
         return self._scores([x], readout, "vpa" if self.aggr == "vpa" else "sum", uniform)

@@ -19,9 +19,10 @@ from ..ops import Graph
 from ..ops._aggregate import weighted_sum
 from ..ops._csr import CSR
 from .batch import Batch
+from .fill import batch_of
 from .group import Group, stacked
 from .packed import Packed, pack, unpack
-from .plan import Plan, Room, batch_of, blocks, plan
+from .plan import Plan, Room, blocks, plan
 from .seeds import generator
 from .tables import Tables
 from .task import Protocol, Training
@@ -29,7 +30,7 @@ from .task import Protocol, Training
 _SIZES = (1.0, 0.9, 0.5)  # quantiles of the steps' needs: a step of each size is captured,
 _WORTHWHILE = 0.93  # if it saves so much of the next larger one
 _MANY = 1 << 16  # rows below which a step takes as long with fewer
-_PLANNED = 1 << 25  # slots and edges that are planned in one go
+_PLANNED = 1 << 20  # graphs that are planned in one go
 _JUDGED = 1 << 20  # slots of the graphs that are judged in one go
 _AHEAD = 4  # epochs whose random numbers are drawn before they are needed
 
@@ -166,8 +167,7 @@ class CapturedGroup(Group):
 
     def _planned(self, first: int) -> dict[int, tuple[int, tuple[Tensor, Tensor]]]:
         assert self._steps is not None
-        largest = sum(room.rows + room.edges for room in self._steps[-1].rooms)
-        count = max(1, _PLANNED // largest)
+        count = max(1, _PLANNED // self._orders[0].numel())
         choice, ids = (part[first : first + count] for part in (self._choice, self._orders))
         found: dict[int, tuple[int, tuple[Tensor, Tensor]]] = {}
         for kind, step in enumerate(self._steps):
@@ -222,7 +222,7 @@ class CapturedGroup(Group):
     def _train_on(self, inputs: Plan, rooms: _Rooms) -> None:
         self.model.train()
         self.optimizer.zero_grad()
-        batch = batch_of(self._known, inputs, rooms, self._number)
+        batch = batch_of(self._known, self._kind, inputs, rooms, self._number)
         mean = self._losses(self._scores(batch, self._draws.flatten(-3, -2)), batch)
         mean.sum().backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
@@ -233,7 +233,7 @@ class CapturedGroup(Group):
         self.model.eval()
         self._hits.zero_()
         for inputs, rooms, parts in self._judged:
-            batch = batch_of(self._known, inputs, rooms, self._number)
+            batch = batch_of(self._known, self._kind, inputs, rooms, self._number)
             hit = (self._scores(batch, None).argmax(1) == batch.y).view_as(batch.real)
             self._hits += (hit & parts).sum(2)
 

@@ -30,24 +30,20 @@ _SHORT = 64  # columns up to which a matrix product is quicker than a lookup and
 class Links(NamedTuple):
     """Edges from S sources, rows of one level, to the T rows of the next: E edges.
 
-    They stand graph after graph, grouped by target and by source. Where there is one more entry,
-    it is what a place reads that holds nothing.
+    They stand graph after graph, grouped by target and by source. Where there is one entry more
+    than edges, it is what a place reads that holds nothing.
     """
 
     ptr: Tensor  # [G + 1], the edges of each graph, in both groupings
-    length: Tensor  # [T + 1], edges of each target
+    rowptr: Tensor  # [T + 1], edges of each target
     col: Tensor  # [E + 1], sources by target
     weight: Tensor | None  # [A, E + 1], for each task; [1, E + 1] for all alike
-    back_length: Tensor  # [S + 1, stride], edges of each source
+    back_ptr: Tensor  # [S * stride + 1], edges of each source
     back_col: Tensor  # [E + 1], targets by source
     back_edge: Tensor  # [E + 1], and where these edges stand by target
     longest: int
     back_longest: int
-
-    @property
-    def stride(self) -> int:
-        """How many sources a row of the level below is."""
-        return self.back_length.shape[1]
+    stride: int  # how many sources a row of the level below is
 
 
 class Rows(NamedTuple):
@@ -207,18 +203,17 @@ class _Linked:
         csr = CSR(rowptr.int(), col.int(), None, len(col))
         back = Graph.of(csr, None, sizes).by_source
         assert back.edge is not None
-        length = csr.rowptr.diff()
-        back_length = torch.nn.functional.pad(back.rowptr.diff().view(-1, stride), (0, 0, 0, 1))
         return Links(
             rowptr[self.level.graph_ptr],
-            _ended(length),
+            csr.rowptr,
             _ended(csr.col),
             None if weight is None else _ended(weight),
-            back_length,
+            back.rowptr,
             _ended(back.col),
             _ended(back.edge),
-            int(length.max()) if len(length) else 0,
+            int(csr.rowptr.diff().max()),
             back.longest,
+            stride,
         )
 
 
