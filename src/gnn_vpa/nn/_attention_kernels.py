@@ -11,7 +11,8 @@ over the edges of target i. Backward, with ``s`` constant and ``d_e = s_i m_e <g
     dl_e = c_e d_e - m_e c_e sum_k c_k d_k,   dz_e = dl_e * leaky_relu'(z_e),
     dreceived_i = sum_e dz_e,   dsent_j = sum_e dz_e,   dx_j = sum_e s_i m_e c_e g_i
 
-A program has one row, or some rows of few edges; every sum has a fixed order.
+A program has one row, or some rows of few edges, among which it reads a long one alone; every sum
+has a fixed order.
 """
 
 # mypy: ignore-errors
@@ -25,7 +26,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ..ops._csr import CSR
-from ..ops._triton import _FEW, _ceil, _device, _power_of_2
+from ..ops._triton import _ALONE, _FEW, _ceil, _device, _power_of_2
 
 _TYPES = {torch.float32: tl.float32, torch.float64: tl.float64}
 
@@ -37,6 +38,15 @@ def _rows(rowptr, num_rows, ROWS: tl.constexpr):
     there = row < num_rows
     start = tl.load(rowptr + row, mask=there, other=0)
     return row, there, start, tl.load(rowptr + row + 1, mask=there, other=0) - start
+
+
+@triton.jit
+def _one(rowptr, number, num_rows, ROWS: tl.constexpr):
+    """Return one of this program's rows, and where its edges begin and how many."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + number + tl.arange(0, 1)
+    there = row < num_rows
+    start = tl.load(rowptr + row, mask=there, other=0)
+    return row, start, tl.load(rowptr + row + 1, mask=there, other=0) - start
 
 
 @triton.jit
@@ -66,17 +76,15 @@ def _features(x, row, live, f, F):
 
 
 @triton.jit
-def _attend_kernel(
-    x, sent, received, rowptr, col, times, power, out, share, factor, num_rows, F,
-    ACC: tl.constexpr, SLOPE: tl.constexpr,
-    ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+def _attend_rows(
+    x, sent, received, col, times, power, out, share, factor, row, there, start, length, F,
+    ACC: tl.constexpr, SLOPE: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Attend some targets: rows of ``out``, the share ``c`` of their edges, their factors ``s``."""
-    row, there, start, length = _rows(rowptr, num_rows, ROWS)
     longest = tl.max(length, 0)
     f = tl.arange(0, BLOCK)
     own = tl.load(received + row, mask=there, other=0)
-    top = tl.full([ROWS, TILE], float("-inf"), ACC)
+    top = tl.full([row.shape[0], TILE], float("-inf"), ACC)
     for first in range(0, longest, TILE):
         _, _, _, _, _, logit = _logits(
             sent, col, times, own, start, length, first, ACC, SLOPE, TILE
@@ -84,7 +92,7 @@ def _attend_kernel(
         top = tl.maximum(top, logit)
     highest = tl.max(top, 1)
     highest = tl.where(highest == float("-inf"), 0.0, highest)
-    mass = tl.zeros([ROWS, TILE], ACC)
+    mass = tl.zeros([row.shape[0], TILE], ACC)
     for first in range(0, longest, TILE):
         _, _, _, count, _, logit = _logits(
             sent, col, times, own, start, length, first, ACC, SLOPE, TILE
@@ -92,8 +100,8 @@ def _attend_kernel(
         mass += count * tl.exp(logit - highest[:, None])
     total = tl.sum(mass, 1)
     total = tl.where(total > 0, total, 1.0)
-    squares = tl.zeros([ROWS, TILE], ACC)
-    sums = tl.zeros([ROWS, BLOCK], ACC)
+    squares = tl.zeros([row.shape[0], TILE], ACC)
+    sums = tl.zeros([row.shape[0], BLOCK], ACC)
     for first in range(0, longest, TILE):
         position, live, source, count, _, logit = _logits(
             sent, col, times, own, start, length, first, ACC, SLOPE, TILE
@@ -111,21 +119,19 @@ def _attend_kernel(
 
 
 @triton.jit
-def _target_kernel(
-    grad, x, sent, received, rowptr, col, times, share, factor, dots, edges, grad_received,
-    num_rows, F,
-    ACC: tl.constexpr, SLOPE: tl.constexpr,
-    ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+def _target_rows(
+    grad, x, sent, received, col, times, share, factor, dots, edges, grad_received,
+    row, there, start, length, F,
+    ACC: tl.constexpr, SLOPE: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Gradients by some targets' logits: ``dz`` of their edges, and the sums by ``received``."""
-    row, there, start, length = _rows(rowptr, num_rows, ROWS)
     longest = tl.max(length, 0)
     f = tl.arange(0, BLOCK)
     own = tl.load(received + row, mask=there, other=0)
     inside = there[:, None] & (f < F)[None, :]
     g = tl.load(grad + row[:, None] * F + f[None, :], mask=inside, other=0)
     g *= tl.load(factor + row, mask=there, other=0)[:, None]
-    along = tl.zeros([ROWS, TILE], ACC)
+    along = tl.zeros([row.shape[0], TILE], ACC)
     for first in range(0, longest, TILE):
         position, live, source, count, _, _ = _logits(
             sent, col, times, own, start, length, first, ACC, SLOPE, TILE
@@ -135,7 +141,7 @@ def _target_kernel(
         tl.store(dots + position, d, mask=live)
     pull = tl.sum(along, 1)
     tl.debug_barrier()  # what one thread has stored another may load
-    total = tl.zeros([ROWS, TILE], ACC)
+    total = tl.zeros([row.shape[0], TILE], ACC)
     for first in range(0, longest, TILE):
         position, live, _, count, z, _ = _logits(
             sent, col, times, own, start, length, first, ACC, SLOPE, TILE
@@ -150,16 +156,15 @@ def _target_kernel(
 
 
 @triton.jit
-def _source_kernel(
-    grad, back_ptr, back_col, back_edge, times, share, factor, edges, grad_x, grad_sent,
-    num_rows, F,
-    ACC: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+def _source_rows(
+    grad, back_col, back_edge, times, share, factor, edges, grad_x, grad_sent,
+    row, there, start, length, F,
+    ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Gradients by some sources: rows of ``grad_x``, and the sums of ``dz`` by ``sent``."""
-    row, there, start, length = _rows(back_ptr, num_rows, ROWS)
     f = tl.arange(0, BLOCK)
-    total = tl.zeros([ROWS, TILE], ACC)
-    sums = tl.zeros([ROWS, BLOCK], ACC)
+    total = tl.zeros([row.shape[0], TILE], ACC)
+    sums = tl.zeros([row.shape[0], BLOCK], ACC)
     for first in range(0, tl.max(length, 0), TILE):
         place = first + tl.arange(0, TILE)
         live = place[None, :] < length[:, None]
@@ -175,6 +180,77 @@ def _source_kernel(
     inside = there[:, None] & (f < F)[None, :]
     tl.store(grad_x + row[:, None] * F + f[None, :], sums, mask=inside)
     tl.store(grad_sent + row, tl.sum(total, 1), mask=there)
+
+
+@triton.jit
+def _attend_kernel(
+    x, sent, received, rowptr, col, times, power, out, share, factor, num_rows, F,
+    ACC: tl.constexpr, SLOPE: tl.constexpr,
+    ROWS: tl.constexpr, TILE: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Attend all targets."""
+    row, there, start, length = _rows(rowptr, num_rows, ROWS)
+    short = (length <= ALONE) | (ROWS == 1)
+    _attend_rows(
+        x, sent, received, col, times, power, out, share, factor,
+        row, there & short, start, tl.where(short, length, 0), F, ACC, SLOPE, TILE, BLOCK,
+    )  # fmt: skip
+    if ROWS > 1 and tl.max(length, 0) > ALONE:
+        for number in range(ROWS):
+            lone, begin, many = _one(rowptr, number, num_rows, ROWS)
+            if tl.max(many, 0) > ALONE:
+                _attend_rows(
+                    x, sent, received, col, times, power, out, share, factor,
+                    lone, many > ALONE, begin, many, F, ACC, SLOPE, ALONE, BLOCK,
+                )  # fmt: skip
+
+
+@triton.jit
+def _target_kernel(
+    grad, x, sent, received, rowptr, col, times, share, factor, dots, edges, grad_received,
+    num_rows, F,
+    ACC: tl.constexpr, SLOPE: tl.constexpr,
+    ROWS: tl.constexpr, TILE: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Gradients by all targets' logits."""
+    row, there, start, length = _rows(rowptr, num_rows, ROWS)
+    short = (length <= ALONE) | (ROWS == 1)
+    _target_rows(
+        grad, x, sent, received, col, times, share, factor, dots, edges, grad_received,
+        row, there & short, start, tl.where(short, length, 0), F, ACC, SLOPE, TILE, BLOCK,
+    )  # fmt: skip
+    if ROWS > 1 and tl.max(length, 0) > ALONE:
+        for number in range(ROWS):
+            lone, begin, many = _one(rowptr, number, num_rows, ROWS)
+            if tl.max(many, 0) > ALONE:
+                _target_rows(
+                    grad, x, sent, received, col, times, share, factor, dots, edges,
+                    grad_received, lone, many > ALONE, begin, many, F, ACC, SLOPE, ALONE, BLOCK,
+                )  # fmt: skip
+
+
+@triton.jit
+def _source_kernel(
+    grad, back_ptr, back_col, back_edge, times, share, factor, edges, grad_x, grad_sent,
+    num_rows, F,
+    ACC: tl.constexpr,
+    ROWS: tl.constexpr, TILE: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Gradients by all sources."""
+    row, there, start, length = _rows(back_ptr, num_rows, ROWS)
+    short = (length <= ALONE) | (ROWS == 1)
+    _source_rows(
+        grad, back_col, back_edge, times, share, factor, edges, grad_x, grad_sent,
+        row, there & short, start, tl.where(short, length, 0), F, ACC, TILE, BLOCK,
+    )  # fmt: skip
+    if ROWS > 1 and tl.max(length, 0) > ALONE:
+        for number in range(ROWS):
+            lone, begin, many = _one(back_ptr, number, num_rows, ROWS)
+            if tl.max(many, 0) > ALONE:
+                _source_rows(
+                    grad, back_col, back_edge, times, share, factor, edges, grad_x, grad_sent,
+                    lone, many > ALONE, begin, many, F, ACC, ALONE, BLOCK,
+                )  # fmt: skip
 
 
 def attend(
@@ -234,5 +310,5 @@ def _shape(x: Tensor, csr: CSR) -> tuple[tuple[int], dict[str, Any]]:
     rows, tile, warps = 1, max(4, min(1024 // block, _power_of_2(round(degree)))), 1
     if degree <= _FEW:
         rows, tile, warps = max(1, 512 // block), 4, 2
-    shape = {"ROWS": rows, "TILE": tile, "BLOCK": block, "num_warps": warps}
+    shape = {"ROWS": rows, "TILE": tile, "ALONE": _ALONE, "BLOCK": block, "num_warps": warps}
     return (_ceil(count, rows),), {"ACC": _TYPES[x.dtype]} | shape

@@ -20,55 +20,14 @@ from torch import Tensor
 
 from ._csr import CSR
 from ._dtypes import accumulator
-from ._triton_short import _combine, _nan_max, _short_rows_kernel, _short_winner_kernel
+from ._triton_short import _short_rows_kernel, _short_winner_kernel
+from ._triton_span import _combine, _fold, _matching, _span
 
-_LONG = 128  # edges of a row that one program reads, about as long as a launch takes
-_FEW = 8  # edges a row, on average, up to which rows share a program
+_HUGE = 1024  # edges of a row that one program reads: longer ones are cut into pieces
+_LONG = 128  # edges of a piece
+_FEW = 8  # edges a row, on average, up to which rows share a program …
+_ALONE = 32  # … and edges of a row from which on it is read alone, so many at a time
 _ACCUMULATORS = {torch.float32: tl.float32, torch.float64: tl.float64}
-
-
-@triton.jit
-def _fold(tile, MAX: tl.constexpr):
-    if MAX:
-        return tl.reduce(tile, 0, _nan_max)
-    return tl.sum(tile, 0)
-
-
-@triton.jit
-def _span(
-    x, w, b, col, edge, start, end, d, inside, size, heads, b_heads, width,
-    MAX: tl.constexpr, ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Reduce the positions ``start:end`` of one row to the features ``d``."""
-    nothing = float("-inf") if MAX else 0.0
-    total = tl.full([TILE, BLOCK], nothing, ACC)
-    head = d // width
-    for first in range(start, end, TILE):
-        position = first + tl.arange(0, TILE)
-        live = position < end
-        number = position
-        if edge is not None:
-            number = tl.load(edge + position, mask=live, other=0)
-        if w is not None and MAX:
-            live = live & (tl.load(w + number, mask=live, other=0) > 0)
-        source = tl.load(col + position, mask=live, other=0).to(tl.int64)
-        mask = live[:, None] & inside[None, :]
-        values = tl.load(x + source[:, None] * size + d[None, :], mask=mask, other=nothing)
-        values = values.to(ACC)
-        if b is not None:
-            if b_heads == 1:
-                values *= tl.load(b + source, mask=live, other=0)[:, None]
-            else:
-                place = source[:, None] * b_heads + head[None, :]
-                values *= tl.load(b + place, mask=mask, other=0)
-        if w is not None and not MAX:
-            if heads == 1:
-                values *= tl.load(w + number, mask=live, other=0).to(ACC)[:, None]
-            else:
-                place = number.to(tl.int64)[:, None] * heads + head[None, :]
-                values *= tl.load(w + place, mask=mask, other=0).to(ACC)
-        total = _combine(total, values, MAX)
-    return _fold(total, MAX)
 
 
 @triton.jit
@@ -223,26 +182,11 @@ def _winner_kernel(
     d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = d < size
     mine = tl.load(own + row * size + d, mask=inside, other=0)
+    start = tl.load(rowptr + row)
     end = tl.load(rowptr + row + 1)
-    total = tl.zeros([TILE, BLOCK], ACC)
-    for first in range(tl.load(rowptr + row), end, TILE):
-        position = first + tl.arange(0, TILE)
-        live = position < end
-        mask = live[:, None] & inside[None, :]
-        place = (
-            tl.load(col + position, mask=live, other=0).to(tl.int64)[:, None] * size + d[None, :]
-        )
-        same = (tl.load(other + place, mask=mask, other=0) == mine[None, :]) & mask
-        value = tl.where(same, 1.0, 0.0).to(ACC)
-        if share is not None:
-            value *= tl.load(share + place, mask=mask, other=0)
-        if m is not None:
-            number = position
-            if edge is not None:
-                number = tl.load(edge + position, mask=live, other=0)
-            value *= tl.load(m + number, mask=live, other=0).to(ACC)[:, None]
-        total += value
-    tl.store(out + row * size + d, tl.sum(total, 0), mask=inside)
+    value = _matching(mine, other, share, m, col, edge, start, end, d, inside, size, ACC, TILE,
+                      BLOCK)  # fmt: skip
+    tl.store(out + row * size + d, value, mask=inside)
 
 
 def spmm(x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
@@ -274,7 +218,7 @@ def _reduce(
     # A long row is read in wide tiles: fewer turns, and fewer terms for each running sum.
     wide = min(_LONG, 1024 // shape["BLOCK"])
     with _device(x):
-        if csr.longest > _LONG:
+        if csr.longest > _HUGE:
             count = _ceil(num_edges, _LONG)
             pieces = x.new_empty(count, 2, size, dtype=accumulator(x.dtype))
             _piece_kernel[(count, blocks)](
@@ -344,7 +288,9 @@ def _tiling(size: int, degree: float) -> dict[str, Any]:
 
 def _together(block: int) -> dict[str, int]:
     """Choose rows x edges x features of a tile for rows of few edges."""
-    return {"ROWS": max(1, 512 // block), "TILE": 4, "BLOCK": block, "num_warps": 2}
+    return {
+        "ROWS": max(1, 512 // block), "TILE": 4, "BLOCK": block, "ALONE": _ALONE, "num_warps": 2
+    }  # fmt: skip
 
 
 # Triton's own are made for kernels: called from Python they cost as much as a launch.

@@ -1,6 +1,7 @@
 """Kernels for rows of few edges: a program has several of them, side by side.
 
 One program a row would leave most of a warp idle, and a GPU starts only so many programs at a time.
+A long row among them is read alone, in wide tiles: side by side, all would take as many turns.
 """
 
 # mypy: ignore-errors
@@ -9,35 +10,26 @@ One program a row would leave most of a warp idle, and a GPU starts only so many
 import triton
 import triton.language as tl
 
-
-@triton.jit
-def _combine(left, right, MAX: tl.constexpr):
-    if MAX:
-        return tl.maximum(left, right, propagate_nan=tl.PropagateNan.ALL)
-    return left + right
-
-
-@triton.jit
-def _nan_max(left, right):
-    return tl.maximum(left, right, propagate_nan=tl.PropagateNan.ALL)
+from ._triton_span import _combine, _matching, _nan_max, _picked, _span
 
 
 @triton.jit
 def _short_rows_kernel(
     x, w, a, b, rowptr, col, edge, pieces, out, num_rows, size,
     MAX: tl.constexpr, ACC: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr,
-    BLOCK: tl.constexpr, LONG: tl.constexpr,
+    BLOCK: tl.constexpr, LONG: tl.constexpr, ALONE: tl.constexpr,
 ):  # fmt: skip
-    """Reduce ``ROWS`` rows side by side: one of few edges would leave most of a warp idle."""
+    """Reduce ``ROWS`` rows side by side; with ``pieces``, those longer than ``LONG`` from these."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     there = row < num_rows
     inside = there[:, None] & (d < size)[None, :]
     start = tl.load(rowptr + row, mask=there, other=0)
     end = tl.load(rowptr + row + 1, mask=there, other=0)
-    length = end - start
+    whole = end - start
     if pieces is not None:
-        length = tl.where(length > LONG, 0, length)
+        whole = tl.where(whole > LONG, 0, whole)
+    length = tl.where(whole > ALONE, 0, whole)
     nothing = float("-inf") if MAX else 0.0
     total = tl.full([ROWS, BLOCK], nothing, ACC)
     present = end > start
@@ -66,6 +58,14 @@ def _short_rows_kernel(
             if w is not None:
                 values *= tl.load(w + number, mask=live, other=0).to(ACC)[:, :, None]
             total += tl.sum(values, 1)
+    if tl.max(whole, 0) > ALONE:
+        for number in range(ROWS):
+            many = _picked(whole, number, ROWS)
+            if many > ALONE:
+                begin = _picked(start, number, ROWS)
+                value = _span(x, w, b, col, edge, begin, begin + many, d, d < size, size, 1, 1,
+                              size, MAX, ACC, ALONE, BLOCK)  # fmt: skip
+                total = tl.where((tl.arange(0, ROWS) == number)[:, None], value[None, :], total)
     if pieces is not None:
         begin = start // LONG
         count = tl.where(end - start > LONG, (end - 1) // LONG + 1 - begin, 0)
@@ -81,9 +81,9 @@ def _short_rows_kernel(
             else:
                 total += tl.sum(values, 1)
     if MAX:
-        if pieces is not None and w is not None:
-            # A long row of which no edge counts has pieces that hold nothing.
-            total = tl.where(present[:, None] | (total > float("-inf")), total, 0.0)
+        if w is not None:
+            # What is read alone or in pieces holds nothing, if no edge of the row counts.
+            total = tl.where(present[:, None] | (total != float("-inf")), total, 0.0)
         else:
             total = tl.where(present[:, None], total, 0.0)
     if a is not None:
@@ -95,6 +95,7 @@ def _short_rows_kernel(
 def _short_winner_kernel(
     own, other, share, m, rowptr, col, edge, out, num_rows, size,
     ACC: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+    ALONE: tl.constexpr,
 ):  # fmt: skip
     """Do what ``_winner_kernel`` does for ``ROWS`` rows side by side."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
@@ -103,7 +104,8 @@ def _short_winner_kernel(
     inside = there[:, None] & (d < size)[None, :]
     mine = tl.load(own + row[:, None] * size + d[None, :], mask=inside, other=0)
     start = tl.load(rowptr + row, mask=there, other=0)
-    length = tl.load(rowptr + row + 1, mask=there, other=0) - start
+    whole = tl.load(rowptr + row + 1, mask=there, other=0) - start
+    length = tl.where(whole > ALONE, 0, whole)
     total = tl.zeros([ROWS, BLOCK], ACC)
     for first in range(0, tl.max(length, 0), TILE):
         place = first + tl.arange(0, TILE)
@@ -122,4 +124,14 @@ def _short_winner_kernel(
                 number = tl.load(edge + position, mask=live, other=0)
             value *= tl.load(m + number, mask=live, other=0).to(ACC)[:, :, None]
         total += tl.sum(value, 1)
+    if tl.max(whole, 0) > ALONE:
+        for number in range(ROWS):
+            many = _picked(whole, number, ROWS)
+            if many > ALONE:
+                chosen = (tl.arange(0, ROWS) == number)[:, None]
+                begin = _picked(start, number, ROWS)
+                held = tl.sum(tl.where(chosen, mine, 0), 0)
+                value = _matching(held, other, share, m, col, edge, begin, begin + many, d,
+                                  d < size, size, ACC, ALONE, BLOCK)  # fmt: skip
+                total = tl.where(chosen, value[None, :], total)
     tl.store(out + row[:, None] * size + d[None, :], total, mask=inside)
