@@ -84,6 +84,7 @@ def test_a_process_for_each_core_and_no_more_than_cells(monkeypatch: pytest.Monk
     monkeypatch.setenv("GNN_VPA_WORKERS", "3")
     assert worker_count("cpu", pending=1000) == 3
     assert worker_count("cpu", pending=2) == 2
+    assert worker_count("cuda", pending=1000) == 3
 
 
 @pytest.mark.parametrize("wrong", ["0", "many", "-1"])

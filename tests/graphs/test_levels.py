@@ -56,3 +56,17 @@ def test_sets_tell_less_apart():
     stars = torch.tensor([0, 3, 7]), rowptr, col, torch.tensor([0, 1, 1, 0, 1, 1, 1])
     assert len(levels(*stars, rounds=1)[1].node) == 3
     assert len(levels(*stars, rounds=1, sets=True)[1].node) == 2
+
+
+@pytest.mark.parametrize("sets", [False, True], ids=["multisets", "sets"])
+def test_graphs_apart_have_colours_of_their_own_one_after_the_other(graphs, sets):
+    node_ptr, rowptr, col, kinds = graphs
+    found = levels(node_ptr, rowptr, col, kinds, 3, sets=sets, apart=True)
+    together = levels(node_ptr, rowptr, col, kinds, 3, sets=sets)
+    for level, shared in zip(found, together, strict=True):
+        assert torch.equal(level.colour, torch.arange(len(level.node)))
+        # A graph has as many colours, as often each, as if other graphs could have them too.
+        assert torch.equal(level.graph_ptr, shared.graph_ptr)
+        for g in range(len(node_ptr) - 1):
+            held = slice(level.graph_ptr[g], level.graph_ptr[g + 1])
+            assert Counter(level.nodes[held].tolist()) == Counter(shared.nodes[held].tolist())

@@ -22,21 +22,24 @@ _log = logging.getLogger("gnn_vpa")
 
 
 def worker_count(device: str, pending: int) -> int:
-    """Return how many processes are worth their start: a core each, on the CPU.
+    """Return how many processes are worth their start: a core each on the CPU, one on a GPU.
 
-    The variable GNN_VPA_WORKERS overrides it.
+    The variable GNN_VPA_WORKERS overrides it. Several on a GPU pay where NVIDIA's multi-process
+    service lets them use it at the same time; otherwise they take turns.
 
     Example:
         >>> worker_count("cuda", pending=9), worker_count("cpu", pending=1)
         (1, 1)
     """
-    if device != "cpu" or pending < 2:
+    if pending < 2:
         return 1
     asked = os.environ.get("GNN_VPA_WORKERS", "")
     if asked:
         if not asked.isdigit() or int(asked) == 0:
             raise UsageError(f"GNN_VPA_WORKERS: expected a number from 1 on, got {asked!r}.")
         return min(int(asked), pending)
+    if device != "cpu":
+        return 1
     return min(len(os.sched_getaffinity(0)), pending)
 
 

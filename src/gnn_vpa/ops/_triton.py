@@ -26,6 +26,7 @@ from ._triton_span import _combine, _fold, _matching, _span
 _HUGE = 1024  # edges of a row that one program reads: longer ones are cut into pieces
 _LONG = 128  # edges of a piece
 _FEW = 8  # edges a row, on average, up to which rows share a program …
+_MANY = 64  # … from which on they share features, not edges …
 _ALONE = 32  # … and edges of a row from which on it is read alone, so many at a time
 _ACCUMULATORS = {torch.float32: tl.float32, torch.float64: tl.float64}
 
@@ -262,9 +263,10 @@ def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, 
     out = torch.zeros_like(own, dtype=accumulator(own.dtype), memory_format=torch.contiguous_format)
     if out.numel() > 0 and csr.col.numel() > 0:
         share, m = (None if t is None else t.contiguous() for t in (share, m))
-        shape = _tiling(size, csr.col.numel() / len(own))
+        degree = csr.col.numel() / len(own)
+        shape = _tiling(size, degree)
         with _device(own):
-            if csr.col.numel() <= _FEW * len(own):
+            if degree <= _FEW:
                 together = _together(shape["BLOCK"])
                 blocks = _ceil(len(own), together["ROWS"]), _ceil(size, shape["BLOCK"])
                 _short_winner_kernel[blocks](
@@ -272,6 +274,9 @@ def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, 
                     ACC=_ACCUMULATORS[out.dtype], **together,
                 )  # fmt: skip
                 return out
+            if degree > _MANY:
+                # Few features of many edges at a time: rows are few, and take fewer turns.
+                shape |= {"TILE": 128, "BLOCK": min(16, shape["BLOCK"]), "num_warps": 4}
             _winner_kernel[(len(own), _ceil(size, shape["BLOCK"]))](
                 own.contiguous(), other.contiguous(), share, m, *csr[:3], out, size,
                 ACC=_ACCUMULATORS[out.dtype], **shape,

@@ -15,7 +15,6 @@ from .task import Task
 
 _log = logging.getLogger("gnn_vpa")
 _WORTHWHILE = 0.9  # merge if at most this share of the nodes remains: counting costs a little too
-_SHORT = 64
 _NARROW = 256  # columns that may be written out for every node, one-hot or not
 
 
@@ -65,8 +64,6 @@ def resident(
     looped = task.model.lower() in ("gat", "sgc")
     whole = _whole(graphs, looped, device)
     codes = own.codes if own.dense is None else None
-    if device.type == "cuda" and own.width <= _SHORT:
-        codes = None  # a matrix product is quicker there than a lookup and its backward pass
     x = (own.matrix().to(dtype) if codes is None else codes).to(device)
     graph: Graph | None = whole
     node_ptr, times, small = graphs.node_ptr.to(device), None, None

@@ -1,0 +1,41 @@
+"""A bias and a ReLU at once against one after the other."""
+
+import pytest
+import torch
+
+from gnn_vpa.nn._bias_relu import bias_relu
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("lanes", "rows", "width"), [(3, 130, 6), (1, 1, 1), (2, 64, 130)])
+def test_values_and_gradients(device, lanes, rows, width, dtype):
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device on this machine")
+    options = {"device": device, "dtype": dtype}
+    torch.manual_seed(0)
+    x, bias = torch.randn(lanes * rows, width, **options), torch.randn(lanes, width, **options)
+    direction = torch.randn_like(x)
+    results = []
+    for together in (True, False):
+        own_x, own_bias = x.clone().requires_grad_(), bias.clone().requires_grad_()
+        if together:
+            out = bias_relu(own_x, own_bias)
+        else:
+            out = (own_x.view(lanes, rows, width) + own_bias.unsqueeze(1)).relu().flatten(0, 1)
+        out.backward(direction)
+        results.append([out.detach(), own_x.grad, own_bias.grad])
+    for got, expected in zip(*results, strict=True):
+        torch.testing.assert_close(got, expected)
+
+
+def test_nan_stays_nan():
+    out = bias_relu(torch.tensor([[float("nan")], [-1.0]]), torch.zeros(2, 1))
+    assert out.isnan().tolist() == [[True], [False]]
+
+
+def test_one_model_is_differentiable_twice():
+    x = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(bias_relu, (x, bias))

@@ -1,0 +1,71 @@
+"""The tables of a data set by levels: whom rows stand for, and what they are linked to."""
+
+import pytest
+import torch
+
+from gnn_vpa.training import Task
+from gnn_vpa.training.resident import model_for
+from gnn_vpa.training.tables import tables
+
+CPU = torch.device("cpu")
+FAMILIES = [
+    [Task("gin", aggr) for aggr in ("sum", "mean", "vpa")],
+    [Task("gcn", aggr) for aggr in ("vpa", "sum")],
+    [Task("gin", "max")],
+    [Task("gat", aggr) for aggr in ("default", "vpa")],
+]
+
+
+def tables_of(graphs, tasks, merging=True):
+    return tables(graphs, tasks, model_for(tasks[0], graphs), CPU, torch.float64, merging)
+
+
+@pytest.mark.parametrize("tasks", FAMILIES, ids=lambda tasks: f"{tasks[0].model}-{tasks[0].aggr}")
+@pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
+def test_rows_stand_for_all_nodes_of_their_graph(toy, tasks, merging):
+    known = tables_of(toy, tasks, merging)
+    sizes = toy.node_ptr.diff()
+    for level in known.levels:
+        rows = level.ptr.diff()
+        owner = torch.repeat_interleave(rows)
+        counted = torch.zeros(len(sizes)).index_add_(0, owner, level.times[:-1].float())
+        assert torch.equal(counted, sizes.float())
+        assert level.largest == int(rows.max())
+        assert level.times[-1] == 0
+        assert torch.equal(rows, sizes) or (merging and bool((rows <= sizes).all()))
+
+
+@pytest.mark.parametrize("tasks", FAMILIES, ids=lambda tasks: f"{tasks[0].model}-{tasks[0].aggr}")
+def test_links_stay_in_their_graph_in_both_groupings(toy, tasks):
+    known = tables_of(toy, tasks)
+    for below, level in zip(known.levels, known.levels[1:], strict=False):
+        for links in level.links:
+            for graph in range(toy.num_graphs):
+                edges = slice(int(links.ptr[graph]), int(links.ptr[graph + 1]))
+                source, target = links.col[edges] // links.stride, links.back_col[edges]
+                for rows, ptr in ((source, below.ptr), (target, level.ptr)):
+                    assert bool((rows >= ptr[graph]).all())
+                    assert bool((rows < ptr[graph + 1]).all())
+            row = torch.repeat_interleave(links.rowptr.diff())
+            turned = links.back_edge[:-1].long()
+            assert torch.equal(row[turned], links.back_col[:-1].long())
+            by_source = torch.repeat_interleave(links.back_ptr.diff())
+            assert torch.equal(links.col[:-1].long()[turned], by_source)
+
+
+def test_for_the_maximum_equal_features_are_one_row(toy):
+    """Without features a maximum sees nothing but whether there is a neighbour."""
+    known = tables_of(toy, [Task("gin", "max", features="ones")])
+    assert all(level.largest <= 2 for level in known.levels)
+    assert known.levels[0].largest == 1
+
+
+def test_weights_are_those_of_each_task(toy):
+    tasks = [Task("gin", aggr, features="ones") for aggr in ("sum", "mean", "vpa")]
+    first = tables_of(toy, tasks).levels[1].hop
+    lonely = first.rowptr.diff() == 1  # no neighbours; others have one kind of them
+    begin = first.rowptr[:-1][~lonely].long()
+    assert torch.equal(first.weight[:, begin], torch.ones(3, len(begin)).double())
+    total, mean, vpa = first.weight[:, begin + 1]
+    torch.testing.assert_close(mean, torch.ones_like(mean))  # N / N
+    torch.testing.assert_close(vpa, total.sqrt())  # N / sqrt(N)
