@@ -1,6 +1,7 @@
 """The lanes that share every step, and their state between epochs."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,29 @@ class Group:
         self.curves[0, :, self.epoch] = (losses / (order >= 0).sum((1, 2))).cpu().numpy()
         self.curves[1:, :, self.epoch] = self._accuracies()
         self.epoch += 1
+
+    def state(self) -> dict[str, Any]:
+        """Return a copy of all that it takes to go on from here."""
+        self.sync()
+        return deepcopy(
+            {
+                "params": self.params,
+                "buffers": self.buffers,
+                "optimizer": self.optimizer.state_dict(),
+                "curves": torch.from_numpy(self.curves),
+                "epoch": self.epoch,
+            }
+        )
+
+    def go_on(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        with torch.no_grad():
+            for own, kept in ((self.params, state["params"]), (self.buffers, state["buffers"])):
+                for name, tensor in own.items():
+                    tensor.copy_(kept[name])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.curves[:] = state["curves"].numpy()
+        self.epoch = state["epoch"]
 
     def sync(self) -> None:
         """Make sure that ``curves`` are up to date."""
