@@ -1,7 +1,6 @@
 """Seconds per epoch: of a cell of ours by `fit` alone, and of one fold of the peer."""
 
 import math
-import os
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -28,8 +27,8 @@ def lanes_of(graphs: GraphSet, count: int = FOLDS) -> list[Lane]:
 class Cell:
     """Lanes of ours, trained for few epochs and for more: the difference is that of the epochs.
 
-    On the CPU a process for each core shares them. These take seconds to start: few epochs are as
-    many as the ones that are measured, so that all processes are at work in both.
+    On the CPU as many processes share them as the peer has threads. These take seconds to start:
+    few epochs are as many as those that are measured, so that all are at work in both.
 
     Args:
         graphs: The data set.
@@ -58,8 +57,8 @@ class Cell:
         """Return the seconds of a training from start to outcome."""
         synchronise(self._device)
         begin = time.perf_counter()
-        protocol, cores = Protocol(epochs=epochs), len(os.sched_getaffinity(0))
-        fit(self._graphs, TASK, protocol, self._lanes, device=self._device, workers=cores)
+        protocol, threads = Protocol(epochs=epochs), torch.get_num_threads()
+        fit(self._graphs, TASK, protocol, self._lanes, device=self._device, workers=threads)
         synchronise(self._device)
         return time.perf_counter() - begin
 

@@ -1,6 +1,6 @@
 """The lanes that share every step, and their state between epochs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -65,11 +65,9 @@ class Group:
     def run_epoch(self) -> None:
         """Train on every graph once, then judge the weights."""
         order, uniform = self._order(self.epoch).to(self.data.y.device), self._uniform()
-        steps = order.shape[1]
         losses = torch.zeros(len(self.lanes), device=order.device, dtype=self.dtype)
         self.model.train()
-        for step in range(steps):
-            batch = self._cut(order[:, step])
+        for step, batch in enumerate(self._batches(order)):
             self.optimizer.zero_grad()
             mean = self._losses(self._scores(batch, uniform[step]), batch)
             mean.sum().backward()  # type: ignore[no-untyped-call]
@@ -171,6 +169,10 @@ class Group:
     def _cut_all(self, ids: Sequence[Tensor]) -> list[Batch]:
         size, device = 2 * self.protocol.batch_size, self.data.y.device
         return [self._cut(step) for step in stacked(ids, size).to(device).unbind(1)]
+
+    def _batches(self, order: Tensor) -> Iterator[Batch]:
+        """Yield the batch of every step of an epoch, ``[L, steps, B]``."""
+        return map(self._cut, order.unbind(1))
 
     def _cut(self, ids: Tensor) -> Batch:
         """Cut a batch of each lane's graphs, ``[L, B]``."""
