@@ -25,13 +25,16 @@ def lanes_of(graphs: GraphSet, count: int = FOLDS) -> list[Lane]:
 
 
 class Cell:
-    """Lanes of ours, trained for one epoch and for many: the difference is that of the epochs.
+    """Lanes of ours, trained for few epochs and for more: the difference is that of the epochs.
+
+    On the CPU as many processes share them as the peer has threads. These take seconds to start:
+    few epochs are as many as those that are measured, so that all are at work in both.
 
     Args:
         graphs: The data set.
         lanes: What is trained at once.
         device: Where.
-        seconds: About how long the many epochs shall take, at most the protocol's 200.
+        seconds: About how long the measured epochs shall take, at most the protocol's 200.
         epochs: How many they are, in the place of that.
     """
 
@@ -46,32 +49,34 @@ class Cell:
         self._graphs, self._lanes, self._device = graphs, lanes, device
         self.first = self.run(1)  # whatever is compiled or looked up once is paid here
         self.epochs = epochs or self._enough(seconds)
-        self._one: list[float] = []
-        self._many: list[float] = []
+        self._few = self.epochs if device == "cpu" else 1
+        self._short: list[float] = []
+        self._long: list[float] = []
 
     def run(self, epochs: int) -> float:
         """Return the seconds of a training from start to outcome."""
         synchronise(self._device)
         begin = time.perf_counter()
-        fit(self._graphs, TASK, Protocol(epochs=epochs), self._lanes, device=self._device)
+        protocol, threads = Protocol(epochs=epochs), torch.get_num_threads()
+        fit(self._graphs, TASK, protocol, self._lanes, device=self._device, workers=threads)
         synchronise(self._device)
         return time.perf_counter() - begin
 
     def measure(self) -> "Cell":
         """Add a measurement to those that the medians are taken of."""
-        self._one.append(self.run(1))
-        self._many.append(self.run(1 + self.epochs))
+        self._short.append(self.run(self._few))
+        self._long.append(self.run(self._few + self.epochs))
         return self
 
     @property
     def epoch(self) -> float:
         """Seconds of an epoch of all lanes, validation and test included."""
-        return (statistics.median(self._many) - statistics.median(self._one)) / self.epochs
+        return (statistics.median(self._long) - statistics.median(self._short)) / self.epochs
 
     @property
     def preparation(self) -> float:
         """Seconds of a training that are not an epoch's."""
-        return max(statistics.median(self._one) - self.epoch, 0.0)
+        return max(statistics.median(self._short) - self._few * self.epoch, 0.0)
 
     def _enough(self, seconds: float) -> int:
         one, three = self.run(1), self.run(3)

@@ -70,6 +70,7 @@ def test_its_loader_shows_every_training_graph_once(tu_dir, benchmark_module):
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores")  # a compiler recommends them
 def test_every_manner_of_the_gpu_computes_the_same(tu_dir, benchmark_module):
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device on this machine")

@@ -45,9 +45,9 @@ def test_a_plan_tells_what_would_run_and_how_long(short: list[Cell], tmp_path: P
     header, *rows = [line.split("\t") for line in result.stdout.splitlines()[:-1]]
     assert header == ["what", "cells", "trainings", "at once", "memory", "time"]
     assert [row[:4] for row in rows] == [
-        ["GAT default, vpa on MUTAG", "2", "6", "3"],
-        ["SGC default, vpa on NCI1", "2", "6", "3"],
-        ["GAT default, vpa on NCI1", "2", "6", "3"],
+        ["GAT default, vpa on MUTAG", "2", "6", "2"],
+        ["SGC default, vpa on NCI1", "2", "6", "2"],
+        ["GAT default, vpa on NCI1", "2", "6", "2"],
     ]
     assert all(row[4].endswith("B") and row[5].endswith(("s", "min", "h")) for row in rows)
     last = result.stdout.splitlines()[-1]

@@ -119,6 +119,31 @@ def test_a_failing_cell_leaves_those_before_it(
     assert len(fake_fit.calls) == 4
 
 
+def test_a_gpu_that_disappears_is_named_and_nothing_is_lost(
+    fake_fit: FakeFit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(*args: object, **settings: object) -> object:
+        if len(fake_fit.calls) == 2:
+            raise RuntimeError("CUDA error: device(s) is/are busy or unavailable\nSearch for ...")
+        return fake_fit(*args, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runner, "fit", fit)
+    with pytest.raises(GnnVpaError, match=r"busy or unavailable\).* is kept: run the same command"):
+        run_grid(_cells(), tmp_path, device="cpu")
+    assert len(read_folds(tmp_path)) == 2 * 4
+
+
+def test_other_errors_of_a_training_keep_their_traceback(
+    fake_fit: FakeFit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(*_: object, **__: object) -> object:
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    monkeypatch.setattr(runner, "fit", fit)
+    with pytest.raises(RuntimeError, match="mat1 and mat2"):
+        run_grid(_cells(), tmp_path, device="cpu")
+
+
 def test_other_data_under_the_same_name_are_refused(
     fake_fit: FakeFit, tmp_path: Path, toy: GraphSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from gnn_vpa import training
 from gnn_vpa.errors import UsageError
-from gnn_vpa.experiments import expand, read_folds, run_grid, worker_count
+from gnn_vpa.experiments import Team, expand, read_folds, run_grid, runner
 from gnn_vpa.training import Protocol
 
 _CELLS = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=2), folds=2, seeds=range(4)).cells
@@ -75,20 +77,39 @@ def _child_of(pid: int) -> int | None:
     return None
 
 
-def test_a_process_for_each_core_and_no_more_than_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_for_each_core_and_none_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GNN_VPA_WORKERS")
     cores = len(os.sched_getaffinity(0))
-    assert worker_count("cpu", pending=1000) == cores
-    assert worker_count("cpu", pending=1) == 1
-    assert worker_count("cuda", pending=1000) == 1
+    assert Team.of("cpu", pending=1000) == (cores, 1)
+    assert Team.of("cpu", pending=1) == (1, cores)
+    assert Team.of("cuda", pending=1000) == (1, 1)
     monkeypatch.setenv("GNN_VPA_WORKERS", "3")
-    assert worker_count("cpu", pending=1000) == 3
-    assert worker_count("cpu", pending=2) == 2
-    assert worker_count("cuda", pending=1000) == 3
+    assert Team.of("cpu", pending=1000) == (3, 1)
+    assert Team.of("cpu", pending=2) == (2, 1)
+    assert Team.of("cpu", pending=1) == (1, 3)
+    assert Team.of("cpu", pending=1, workers=2) == (1, 2)
+    assert Team.of("cpu", pending=0) == (1, 1)
+    assert Team.of("cuda", pending=1000) == (3, 1)
 
 
 @pytest.mark.parametrize("wrong", ["0", "many", "-1"])
 def test_a_wrong_number_of_workers(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     monkeypatch.setenv("GNN_VPA_WORKERS", wrong)
     with pytest.raises(UsageError, match="GNN_VPA_WORKERS"):
-        worker_count("cpu", pending=2)
+        Team.of("cpu", pending=2)
+
+
+def test_idle_processes_divide_the_folds_of_a_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def fit(*args: Any, **settings: Any) -> Any:
+        asked.append(settings["workers"])
+        return training.fit(*args, **settings)
+
+    monkeypatch.setattr(runner, "fit", fit)
+    run_grid(_CELLS[:1], tmp_path / "one", device="cpu", workers=1)
+    run_grid(_CELLS[:1], tmp_path / "three", device="cpu", workers=3)
+    assert asked == [1, 3]
+    pd.testing.assert_frame_equal(rows(tmp_path / "one"), rows(tmp_path / "three"))

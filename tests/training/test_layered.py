@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from gnn_vpa.graphs import GraphSet, load
+from gnn_vpa.ops import Graph
 from gnn_vpa.training import Task
 from gnn_vpa.training.batch import EMPTY, cut
 from gnn_vpa.training.layered import Layered
@@ -70,6 +71,29 @@ def test_lanes_keep_to_themselves(toy):
             share, expected = hop.nodes.share[lane], own.nodes.share[0]
             assert torch.equal(share[: len(expected)], expected)
             assert not share[len(expected) :].any()
+
+
+@pytest.mark.parametrize(("model", "aggr"), METHODS)
+def test_steps_that_are_cut_in_one_go_are_those_cut_one_by_one(toy, model, aggr):
+    task = Task(model, aggr, features="labels")
+    layered = Layered(by_levels(toy, task, model_for(task, toy), torch.float32))
+    ids = torch.randint(EMPTY, toy.num_graphs, (4, 3, 5))
+    ids[1, 2], ids[3] = EMPTY, EMPTY
+    for batch, step in zip(layered.cut_steps(ids), ids, strict=True):
+        alone = layered.cut(step)
+        for got, expected in zip(tensors_of(batch), tensors_of(alone), strict=True):
+            assert torch.equal(got, expected)
+
+
+def tensors_of(part):
+    """Yield all tensors that a batch is made of."""
+    if isinstance(part, torch.Tensor):
+        yield part
+    elif isinstance(part, Graph):
+        yield from tensors_of((part.by_target, part.by_source, part.multiplicity))
+    elif isinstance(part, tuple):
+        for own in part:
+            yield from tensors_of(own)
 
 
 def test_there_are_fewer_rows_than_nodes(toy):

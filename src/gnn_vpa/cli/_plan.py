@@ -11,6 +11,7 @@ from ..experiments import (
     Group,
     Needs,
     Pace,
+    Team,
     calibrate,
     duration,
     estimate,
@@ -19,7 +20,6 @@ from ..experiments import (
     needs,
     resolve_device,
     seen,
-    worker_count,
 )
 from ..graphs import GraphSet, load
 from ._console import print_table, progress
@@ -38,7 +38,8 @@ def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: s
         with progress("Training each model for a moment to see how quick it is here"):
             paces = calibrate(rest, data_dir=data_dir, device=device)
         basis = "from a few epochs on the smallest data set"
-    workers = worker_count(device, len(rest))
+    team = Team.of(device, len(rest))
+    workers = team.cells * team.folds
     # On the CPU cells are trained one by one; those that are alike are shown in one row there too.
     groups = grouped(rest, "cuda")
     with progress("Looking at the data"):

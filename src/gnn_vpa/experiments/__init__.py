@@ -1,6 +1,6 @@
 """Experiments: grids of trainings, run so that results survive, and the results themselves."""
 
-from ._workers import worker_count as worker_count
+from ._workers import Team as Team
 from .baselines import BASELINES as BASELINES
 from .baselines import fit_baseline as fit_baseline
 from .cell import Cell as Cell
@@ -46,6 +46,7 @@ __all__ = [
     "Pace",
     "Progress",
     "Store",
+    "Team",
     "calibrate",
     "claim",
     "dataset_name",
@@ -67,5 +68,4 @@ __all__ = [
     "seen",
     "select",
     "size",
-    "worker_count",
 ]

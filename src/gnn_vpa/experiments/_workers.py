@@ -12,8 +12,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import GnnVpaError, UsageError
 from .cell import Cell
@@ -21,52 +22,65 @@ from .cell import Cell
 _log = logging.getLogger("gnn_vpa")
 
 
-def worker_count(device: str, pending: int) -> int:
-    """Return how many processes are worth their start: a core each on the CPU, one on a GPU.
+class Team(NamedTuple):
+    """How processes share the work: each has one thread, and is one of those in all.
 
-    The variable GNN_VPA_WORKERS overrides it. Several on a GPU pay where NVIDIA's multi-process
-    service lets them use it at the same time; otherwise they take turns.
+    Attributes:
+        cells: How many cells are run side by side.
+        folds: How many processes divide the folds of each.
 
     Example:
-        >>> worker_count("cuda", pending=9), worker_count("cpu", pending=1)
-        (1, 1)
+        >>> Team.of("cpu", pending=3, workers=8), Team.of("cpu", pending=9, workers=8)
+        (Team(cells=3, folds=2), Team(cells=8, folds=1))
     """
-    if pending < 2:
-        return 1
+
+    cells: int
+    folds: int = 1
+
+    @classmethod
+    def of(cls, device: str, pending: int, workers: int | None = None) -> "Team":
+        """Divide processes among the cells that are to be run.
+
+        Args:
+            device: On a GPU there is one process by default. Several pay where NVIDIA's
+                multi-process service lets them use it at the same time; otherwise they take turns.
+            pending: Number of cells.
+            workers: Number of processes; None: the variable GNN_VPA_WORKERS, or a core each.
+
+        Example:
+            >>> Team.of("cuda", pending=9)
+            Team(cells=1, folds=1)
+        """
+        is_cpu = device == "cpu"
+        count = workers or _asked() or (len(os.sched_getaffinity(0)) if is_cpu else 1)
+        cells = max(1, min(count, pending))
+        return cls(cells, count // cells if is_cpu and pending > 0 else 1)
+
+
+def _asked() -> int | None:
     asked = os.environ.get("GNN_VPA_WORKERS", "")
-    if asked:
-        if not asked.isdigit() or int(asked) == 0:
-            raise UsageError(f"GNN_VPA_WORKERS: expected a number from 1 on, got {asked!r}.")
-        return min(int(asked), pending)
-    if device != "cpu":
-        return 1
-    return min(len(os.sched_getaffinity(0)), pending)
+    if asked and (not asked.isdigit() or int(asked) == 0):
+        raise UsageError(f"GNN_VPA_WORKERS: expected a number from 1 on, got {asked!r}.")
+    return int(asked) if asked else None
 
 
-@contextmanager
-def single_thread(device: str) -> Iterator[None]:
+def single_thread(device: str) -> AbstractContextManager[None]:
     """Let torch use one thread for work on the CPU."""
-    import torch
+    from ..training.workers import one_thread
 
-    before = torch.get_num_threads()
-    if device == "cpu":
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    return one_thread() if device == "cpu" else nullcontext()
 
 
 @contextmanager
 def assistants(
-    count: int, cells: Sequence[Cell], out: Path, data_dir: str | Path | None, device: str
+    team: Team, cells: Sequence[Cell], out: Path, data_dir: str | Path | None, device: str
 ) -> Iterator[None]:
-    """Keep ``count`` more processes at work on the cells; they end with this one."""
-    order = pickle.dumps((list(cells), out, data_dir, device))
+    """Keep the rest of a team at work on the cells, beside this process; they end with it."""
+    order = pickle.dumps((list(cells), out, data_dir, device, Team(1, team.folds)))
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}
     processes = []
     try:
-        for _ in range(count):
+        for _ in range(team.cells - 1):
             process = subprocess.Popen(
                 [sys.executable, "-m", f"{__package__}._workers"],
                 stdin=subprocess.PIPE,
@@ -101,7 +115,7 @@ def _log_from(process: subprocess.Popen[bytes]) -> None:
 def _assist() -> None:
     """Work on the cells that arrive on standard input, until they or the sender are gone."""
     length = int.from_bytes(sys.stdin.buffer.read(8), "big")
-    cells, out, data_dir, device = pickle.loads(sys.stdin.buffer.read(length))
+    cells, out, data_dir, device, team = pickle.loads(sys.stdin.buffer.read(length))
     threading.Thread(target=_leave_with_sender, daemon=True).start()
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(logging.Formatter("%(levelno)d %(message)s"))
@@ -110,7 +124,7 @@ def _assist() -> None:
     from .runner import run_grid
 
     try:
-        run_grid(cells, out, data_dir=data_dir, device=device, workers=1)
+        run_grid(cells, out, data_dir=data_dir, device=device, workers=team)
     except GnnVpaError:
         sys.exit(1)  # the sender meets the same trouble, and can tell of it
 

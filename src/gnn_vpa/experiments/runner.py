@@ -1,16 +1,16 @@
 """Running a grid: each cell once, whatever happens in between."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, features, load, splits
 from ..training import Outcome, fit
-from ._workers import assistants, single_thread, worker_count
+from ._workers import Team, assistants, single_thread
 from .baselines import fit_baseline, obstacle
 from .cell import Cell
 from .claims import claim
@@ -30,7 +30,7 @@ def run_grid(
     device: str = "auto",
     configuration: Mapping[str, object] | None = None,
     progress: Progress | None = None,
-    workers: int | None = None,
+    workers: int | Team | None = None,
 ) -> None:
     """Run all cells that `out` has no results of yet, and record each when it is finished.
 
@@ -45,8 +45,9 @@ def run_grid(
         device: `auto` (CUDA where it is there), `cpu` or `cuda`.
         configuration: What was asked for, to be kept with the results.
         progress: Told of each step.
-        workers: Number of processes, each with one thread. By default one for each core on the
-            CPU, and one in all on a GPU.
+        workers: Number of processes, each with one thread, or how they share the work. By default
+            one for each core on the CPU: each runs cells of its own, and where there are fewer
+            cells than cores, several divide the folds of one. On a GPU there is one in all.
 
     Raises:
         GnnVpaError: The data are not there or not fit for the folds (before anything is
@@ -78,9 +79,10 @@ def run_grid(
             for name, graphs in data.items():
                 store.register(name, graphs)
             session = store.begin(device_name(device), configuration or {})
-            worker = _Worker(store, session, data, checkpoints, device, progress)
-            more = (workers or worker_count(device, len(pending))) - 1
-            with single_thread(device), assistants(more, pending, Path(out), data_dir, device):
+            if not isinstance(workers, Team):
+                workers = Team.of(device, len(pending), workers)
+            worker = _Worker(store, session, data, checkpoints, device, progress, workers.folds)
+            with single_thread(device), assistants(workers, pending, Path(out), data_dir, device):
                 worker.run(pending)
             store.end(session)
     with suppress(OSError):  # there is none, or another process still uses it
@@ -97,6 +99,7 @@ class _Worker:
     checkpoints: Path
     device: str
     progress: Progress
+    processes: int  # that divide the folds of a cell, this one among them
 
     def run(self, pending: Sequence[Cell]) -> None:
         """Run each cell that no other process runs, until all are finished."""
@@ -128,7 +131,9 @@ class _Worker:
         started = time.perf_counter()
         results = self._results(group, self.data[group.dataset])
         share = (time.perf_counter() - started) / len(group.cells)
-        self.store.record(results, session=self.session, seconds=share, device=self.device)
+        # Recorded are seconds of one process: other cells may have fewer to divide their folds.
+        alone = share * (1 if group.protocol is None else self.processes)
+        self.store.record(results, session=self.session, seconds=alone, device=self.device)
         for cell, outcomes in results:
             _tidy(self.checkpoints, cell)
             for outcome in outcomes:
@@ -142,16 +147,33 @@ class _Worker:
             (task,) = group.tasks
             outcomes = fit_baseline(task.model, graphs, task.features, lanes)
         else:
-            outcomes = fit(
-                graphs,
-                group.tasks,
-                group.protocol,
-                lanes,
-                device=self.device,
-                checkpoint=self.checkpoints / f"{group.key}.pt",
-                progress=partial(self.progress.epochs, group),
-            )
+            with _explained(self.device):
+                outcomes = fit(
+                    graphs,
+                    group.tasks,
+                    group.protocol,
+                    lanes,
+                    device=self.device,
+                    checkpoint=self.checkpoints / f"{group.key}.pt",
+                    progress=partial(self.progress.epochs, group),
+                    workers=self.processes,
+                )
         return [(cell, outcomes[n * folds : (n + 1) * folds]) for n, cell in enumerate(group.cells)]
+
+
+@contextmanager
+def _explained(device: str) -> Iterator[None]:
+    """Say what to do about a GPU that disappears, or that others do not share."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        if not reason.startswith("CUDA error"):
+            raise
+        raise GnnVpaError(
+            f"{device} cannot be used ({reason}). What is finished is kept: run the same command "
+            "again when it can, or with --device cpu."
+        ) from error
 
 
 def _tidy(checkpoints: Path, cell: Cell) -> None:

@@ -3,7 +3,6 @@
 import hashlib
 import logging
 import os
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields
@@ -13,15 +12,21 @@ from typing import Any
 import torch
 
 from ..graphs import GraphSet
-from .group import Group
-from .task import Lane, Outcome, Protocol, Task
+from .task import Lane, Outcome, Protocol, Task, Training
+from .workers import Job, Report
 
 _log = logging.getLogger("gnn_vpa")
-_PAUSE = 20.0  # seconds between two writes
+_FORMAT = 2  # of the file
+_PAUSE = 20.0  # seconds between two states of a group
 
 
 class Checkpoint:
-    """A file of one ``fit``: the outcomes so far, and the state of the group in progress."""
+    """A file of one ``fit``: the outcomes so far, and the states of the groups in progress.
+
+    Attributes:
+        outcomes: What trainings came to, by their place among all.
+        pause: Seconds between two states of a group that are worth writing.
+    """
 
     def __init__(
         self,
@@ -33,58 +38,43 @@ class Checkpoint:
         settings: tuple[object, ...],
     ) -> None:
         self._path = path
-        self._written = time.monotonic()
+        self.pause = float("inf") if path is None else _PAUSE
         # Only the very same trainings may go on from it.
-        parts = [graphs.name, graphs.checksum(), *tasks, protocol, settings]
+        parts = [_FORMAT, graphs.name, graphs.checksum(), *tasks, protocol, settings]
         parts += [(lane.fold, lane.seed, *(ids.tolist() for ids in lane.split)) for lane in lanes]
         self._purpose = hashlib.blake2b(repr(parts).encode()).hexdigest()
         content = self._read()
-        self.outcomes: list[Outcome] = [Outcome(**record) for record in content["outcomes"]]
-        self._group: dict[str, Any] | None = content["group"]
+        self.outcomes = {place: Outcome(**rest) for place, rest in content["outcomes"].items()}
+        self._states: dict[tuple[int, int], dict[str, Any]] = content["states"]
 
-    def restore(self, group: Group) -> None:
-        """Take the group back to where it was, if this file knows it."""
-        state, self._group = self._group, None
-        if state is None or state["keys"] != repr(group.keys):
+    def job(self, place: int, trainings: Sequence[Training]) -> Job:
+        """Return what is left to do of a group whose first training has this place."""
+        return Job(place, trainings, self._states.get((place, len(trainings))), self.pause)
+
+    def keep(self, report: Report) -> None:
+        """Write what a report says, if that is more than how far its group is."""
+        group = report.places.start, len(report.places)
+        if report.state is not None:
+            self._states[group] = report.state
+        elif report.outcomes is not None:
+            self._states.pop(group, None)
+            self.outcomes |= dict(zip(report.places, report.outcomes, strict=True))
+        else:
             return
-        with torch.no_grad():
-            for own, kept in ((group.params, state["params"]), (group.buffers, state["buffers"])):
-                for name, tensor in own.items():
-                    tensor.copy_(kept[name])
-        group.optimizer.load_state_dict(state["optimizer"])
-        group.curves[:] = state["curves"].numpy()
-        group.epoch = state["epoch"]
+        self._write()
 
-    def keep(self, group: Group) -> None:
-        """Write the group's state, unless that was a moment ago."""
-        if self._path is not None and time.monotonic() - self._written >= _PAUSE:
-            group.sync()
-            self._write(
-                {
-                    "keys": repr(group.keys),
-                    "params": group.params,
-                    "buffers": group.buffers,
-                    "optimizer": group.optimizer.state_dict(),
-                    "curves": torch.from_numpy(group.curves),
-                    "epoch": group.epoch,
-                }
-            )
-
-    def keep_outcomes(self) -> None:
-        """Write the outcomes of the groups that are done."""
-        self._write(None)
-
-    def _write(self, group: dict[str, Any] | None) -> None:
+    def _write(self) -> None:
         if self._path is None:
             return
         part = self._path.with_suffix(f".{os.getpid()}.part")
-        records = [
-            {field.name: _plain(getattr(outcome, field.name)) for field in fields(Outcome)}
-            for outcome in self.outcomes
-        ]
+        outcomes = {
+            place: {field.name: _plain(getattr(outcome, field.name)) for field in fields(Outcome)}
+            for place, outcome in self.outcomes.items()
+        }
+        content = {"purpose": self._purpose, "outcomes": outcomes, "states": self._states}
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            torch.save({"purpose": self._purpose, "outcomes": records, "group": group}, part)
+            torch.save(content, part)
             part.replace(self._path)
         except (OSError, RuntimeError) as error:
             # A full disk, as torch reports it: the training itself needs no file.
@@ -92,10 +82,9 @@ class Checkpoint:
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
-        self._written = time.monotonic()
 
     def _read(self) -> dict[str, Any]:
-        nothing: dict[str, Any] = {"outcomes": [], "group": None}
+        nothing: dict[str, Any] = {"outcomes": {}, "states": {}}
         if self._path is None or not self._path.exists():
             return nothing
         try:
@@ -107,7 +96,7 @@ class Checkpoint:
         if not known:
             _log.warning("%s belongs to another training: starting anew", self._path)
             return nothing
-        for record in content["outcomes"]:
+        for record in content["outcomes"].values():
             record |= {name: v.numpy() for name, v in record.items() if isinstance(v, torch.Tensor)}
         return content
 

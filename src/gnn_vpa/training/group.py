@@ -1,6 +1,7 @@
 """The lanes that share every step, and their state between epochs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -64,11 +65,9 @@ class Group:
     def run_epoch(self) -> None:
         """Train on every graph once, then judge the weights."""
         order, uniform = self._order(self.epoch).to(self.data.y.device), self._uniform()
-        steps = order.shape[1]
         losses = torch.zeros(len(self.lanes), device=order.device, dtype=self.dtype)
         self.model.train()
-        for step in range(steps):
-            batch = self._cut(order[:, step])
+        for step, batch in enumerate(self._batches(order)):
             self.optimizer.zero_grad()
             mean = self._losses(self._scores(batch, uniform[step]), batch)
             mean.sum().backward()  # type: ignore[no-untyped-call]
@@ -77,6 +76,29 @@ class Group:
         self.curves[0, :, self.epoch] = (losses / (order >= 0).sum((1, 2))).cpu().numpy()
         self.curves[1:, :, self.epoch] = self._accuracies()
         self.epoch += 1
+
+    def state(self) -> dict[str, Any]:
+        """Return a copy of all that it takes to go on from here."""
+        self.sync()
+        return deepcopy(
+            {
+                "params": self.params,
+                "buffers": self.buffers,
+                "optimizer": self.optimizer.state_dict(),
+                "curves": torch.from_numpy(self.curves),
+                "epoch": self.epoch,
+            }
+        )
+
+    def go_on(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        with torch.no_grad():
+            for own, kept in ((self.params, state["params"]), (self.buffers, state["buffers"])):
+                for name, tensor in own.items():
+                    tensor.copy_(kept[name])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.curves[:] = state["curves"].numpy()
+        self.epoch = state["epoch"]
 
     def sync(self) -> None:
         """Make sure that ``curves`` are up to date."""
@@ -147,6 +169,10 @@ class Group:
     def _cut_all(self, ids: Sequence[Tensor]) -> list[Batch]:
         size, device = 2 * self.protocol.batch_size, self.data.y.device
         return [self._cut(step) for step in stacked(ids, size).to(device).unbind(1)]
+
+    def _batches(self, order: Tensor) -> Iterator[Batch]:
+        """Yield the batch of every step of an epoch, ``[L, steps, B]``."""
+        return map(self._cut, order.unbind(1))
 
     def _cut(self, ids: Tensor) -> Batch:
         """Cut a batch of each lane's graphs, ``[L, B]``."""

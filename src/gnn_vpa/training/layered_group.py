@@ -1,6 +1,6 @@
 """A group of lanes on the CPU, whose steps compute nothing twice that a layer cannot tell apart."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
 import torch
@@ -29,9 +29,9 @@ class LayeredGroup(Group):
         super().__init__(graphs, layered, protocol, trainings, deepcopy(model), dtype)
         _install(self.model, self.params | self.buffers)
 
-    def _cut(self, ids: Tensor) -> Batch:
-        batch: Batch = self.data.cut(ids)
-        return batch
+    def _batches(self, order: Tensor) -> Iterator[Batch]:
+        for steps in torch.split(order.transpose(0, 1), self.data.at_once(len(self.lanes))):
+            yield from self.data.cut_steps(steps)
 
     def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
         scores: Tensor = self.model(batch.x, batch.graph, batch.readout, batch.nodes, uniform)

@@ -1,7 +1,10 @@
 """Many trainings as one: the lanes' weights are stacked, and every step serves all of them."""
 
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, nullcontext
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import torch
@@ -19,6 +22,7 @@ from .levels import by_levels, can_layer
 from .resident import Resident, model_for, resident
 from .tables import Tables, tables
 from .task import Lane, Outcome, Protocol, Task, Training
+from .workers import Job, Report, divided, one_thread
 
 _log = logging.getLogger("gnn_vpa")
 _CACHED_ROWS = 8192  # rows of features of width 64 that stay in a core's cache
@@ -36,12 +40,13 @@ def fit(
     progress: Callable[[int], None] | None = None,
     dtype: torch.dtype = torch.float32,
     merging: bool = True,
+    workers: int | None = None,
 ) -> list[Outcome]:
     """Train a model on every lane, and choose each lane's epoch by its validation accuracy.
 
     A lane's random numbers (initial weights, order of graphs, dropout) depend on the data set's
     name, the task, its fold and its seed alone. The outcome on the CPU is the same to the bit
-    whether or not it was interrupted.
+    whether or not it was interrupted, and for any number of workers.
 
     Args:
         graphs: The data set.
@@ -54,6 +59,9 @@ def fit(
         progress: Called with the number of epochs done, of ``protocol.epochs``.
         dtype: Type of weights and features.
         merging: Whether to merge nodes that look alike, where that pays. It is exact.
+        workers: Number of processes that divide the lanes on the CPU, this one among them, with
+            one thread each. None: this one alone, with as many threads as torch has. On a GPU
+            it does not matter.
 
     Returns:
         The outcomes, in the order of the lanes; of several tasks one after the other.
@@ -70,25 +78,26 @@ def fit(
         >>> outcomes[0].test_acc
         1.0
     """
-    _check(graphs, protocol, lanes)
+    _check(graphs, protocol, lanes, workers)
     device = torch.device(device)
     tasks = [task] if isinstance(task, Task) else list(task)
     saved = Checkpoint(checkpoint, graphs, tasks, protocol, lanes, (dtype, merging))
     kinds = families(tasks) if _shares_steps(device) else [[task] for task in tasks]
     order = [Training(task, lane) for kind in kinds for task in kind for lane in lanes]
-    for kind in kinds:
-        family = _Family(graphs, kind, protocol, device, dtype, merging)
-        own = [training for training in order if training.task in kind]
-        # What is done is at the front, because groups finish one after the other.
-        rest = own[max(0, len(saved.outcomes) - order.index(own[0])) :]
-        waiting = family.groups(rest) if rest else []
-        while waiting:
-            trainings = waiting.pop(0)
-            try:
-                family.train(trainings, saved, progress, len(order))
-            except torch.cuda.OutOfMemoryError:
-                waiting[:0] = _halves(trainings, graphs, device)
-    by_training = dict(zip(map(_key, order), saved.outcomes, strict=True))
+    done = dict.fromkeys(saved.outcomes, protocol.epochs)
+    workers = None if _shares_steps(device) else workers
+    with one_thread() if workers else nullcontext():
+        for kind in kinds:
+            family = _Family(graphs, kind, protocol, device, dtype, merging)
+            own = [place for place, training in enumerate(order) if training.task in kind]
+            jobs = _unfinished(family.groups([order[place] for place in own]), own[0], saved)
+            with closing(divided(family.train, jobs, workers or 1)) as reports:
+                for report in reports:
+                    saved.keep(report)
+                    done |= dict.fromkeys(report.places, report.epoch)
+                    if progress is not None and report.outcomes is None:
+                        progress(sum(done.values()) // len(order))
+    by_training = {_key(order[place]): outcome for place, outcome in saved.outcomes.items()}
     return [by_training[_key(Training(task, lane))] for task in tasks for lane in lanes]
 
 
@@ -121,18 +130,20 @@ class _Family:
 
         Trainings that differ in their number of steps must not share one; on the CPU no more share
         it than the cache can hold, on a GPU no more than its memory. On the CPU what a lane
-        computes with depends on the data alone: a run that goes on elsewhere goes on as it began.
+        computes with depends on the data and the lanes alone: a run that goes on elsewhere, or in
+        more processes, goes on as it began. There is an even number of groups, for two to share.
         """
-        room = self._room()
+        room, shares = self._room(), 1 if _shares_steps(self.device) else 2
         groups: list[list[Training]] = []
-        steps = None
-        for training in trainings:
-            own = -(-len(training.lane.split.train) // self.protocol.batch_size)
-            if own != steps or len(groups[-1]) >= room:
-                groups.append([])
-            groups[-1].append(training)
-            steps = own
+        for _, alike in groupby(trainings, self._steps):
+            side = list(alike)
+            count = min(len(side), -(-len(side) // (room * shares)) * shares)
+            cuts = [-(-n * len(side) // count) for n in range(count + 1)]
+            groups += [side[begin:end] for begin, end in pairwise(cuts)]
         return groups
+
+    def _steps(self, training: Training) -> int:
+        return -(-len(training.lane.split.train) // self.protocol.batch_size)
 
     def _room(self) -> int:
         if not _shares_steps(self.device):
@@ -170,27 +181,33 @@ class _Family:
             edges = self.data.graph.by_target.rowptr[self.data.node_ptr].diff()
         return rows * len(getattr(self.model, "convs", [self.model])), edges
 
-    def train(
-        self,
-        trainings: Sequence[Training],
-        saved: Checkpoint,
-        progress: Callable[[int], None] | None,
-        total: int,
-    ) -> None:
-        """Train a group to its end, and keep its outcomes."""
-        group = self._group(trainings)
+    def train(self, job: Job) -> Iterator[Report]:
+        """Train a group to its end, and report after every epoch."""
         try:
-            saved.restore(group)
-            epochs = self.protocol.epochs
-            while group.epoch < epochs:
+            yield from self._epochs(job)
+            return
+        except torch.cuda.OutOfMemoryError:
+            pass  # the exception holds what the group has allocated: go on without it
+        place = job.place
+        for half in _halves(job.trainings, self.graphs, self.device):
+            yield from self.train(Job(place, half, pause=job.pause))
+            place += len(half)
+
+    def _epochs(self, job: Job) -> Iterator[Report]:
+        places = range(job.place, job.place + len(job.trainings))
+        group = self._group(job.trainings)
+        try:
+            if job.state is not None:
+                group.go_on(job.state)
+            kept = time.monotonic()
+            while group.epoch < self.protocol.epochs:
                 group.run_epoch()
-                saved.keep(group)
-                if progress is not None:
-                    progress((len(saved.outcomes) * epochs + len(trainings) * group.epoch) // total)
-            saved.outcomes.extend(group.outcomes())
+                is_due = time.monotonic() - kept >= job.pause
+                yield Report(places, group.epoch, group.state() if is_due else None)
+                kept = time.monotonic() if is_due else kept
+            yield Report(places, group.epoch, outcomes=group.outcomes())
         finally:
             group.close()
-        saved.keep_outcomes()
 
     def _group(self, trainings: Sequence[Training]) -> Group:
         settings = (self.protocol, trainings, self.model, self.dtype)
@@ -199,6 +216,18 @@ class _Family:
         if isinstance(self.data, Layered):
             return LayeredGroup(self.graphs, self.data, *settings)
         return Group(self.graphs, self.data, *settings)
+
+
+def _unfinished(groups: Sequence[Sequence[Training]], place: int, saved: Checkpoint) -> list[Job]:
+    """Return what is left to do of groups, whose first training has this place among all."""
+    jobs = []
+    for group in groups:
+        # A group that was halved may have ended in part: what is done is at its front.
+        done = sum(n in saved.outcomes for n in range(place, place + len(group)))
+        if done < len(group):
+            jobs.append(saved.job(place + done, group[done:]))
+        place += len(group)
+    return jobs
 
 
 def _shares_steps(device: torch.device) -> bool:
@@ -228,7 +257,11 @@ def _key(training: Training) -> tuple[Task, int, int]:
     return training.task, training.lane.fold, training.lane.seed
 
 
-def _check(graphs: GraphSet, protocol: Protocol, lanes: Sequence[Lane]) -> None:
+def _check(
+    graphs: GraphSet, protocol: Protocol, lanes: Sequence[Lane], workers: int | None
+) -> None:
+    if workers is not None and workers < 1:
+        raise UsageError(f"workers: expected a number from 1 on, or None, got {workers}.")
     for name, value in vars(protocol).items():
         if value <= 0:
             raise UsageError(f"{name}: expected more than 0, got {value}.")

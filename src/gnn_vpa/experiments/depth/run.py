@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from ...errors import GnnVpaError
-from .._workers import single_thread, worker_count
+from .._workers import Team, single_thread
 from .job import Job, run_job
 from .lanes import Outcome
 from .records import Records
@@ -55,7 +55,7 @@ def run_jobs(
     watcher = Watcher() if watcher is None else watcher
     left = [rest for job in jobs if (rest := records.missing(job)) is not None]
     watcher.plan(left, finished=len(jobs) - len(left))
-    count = worker_count(device, len(left))
+    count = Team.of(device, len(left)).cells
     work = _alone if count == 1 else _together
     for job, outcomes, seconds in work(left, device, count, watcher):
         records.add(job, outcomes, seconds)

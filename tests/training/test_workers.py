@@ -1,0 +1,208 @@
+"""Lanes divided among processes: the same bits, and none that outlives the one it works for."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gnn_vpa.errors import GnnVpaError, UsageError
+from gnn_vpa.graphs import splits
+from gnn_vpa.training import Lane, Protocol, Task, fit, workers
+from gnn_vpa.training.group import Group
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"
+)
+PROTOCOL = Protocol(epochs=4, batch_size=16)
+TASK = Task("gin", "vpa")
+
+
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch):
+    """Let few lanes share a step, so that there are several groups."""
+    monkeypatch.setattr("gnn_vpa.training.trainer._CACHED_ROWS", 200)
+
+
+@pytest.fixture
+def lanes(toy):
+    return [Lane(fold, split) for fold, split in enumerate(splits(toy.y, 5))]
+
+
+@pytest.fixture
+def epochs_here(monkeypatch):
+    """Count the epochs that groups run in this process."""
+    count, run = [], Group.run_epoch
+    monkeypatch.setattr(Group, "run_epoch", lambda self: (count.append(1), run(self))[1])
+    return count
+
+
+@pytest.fixture
+def linger(monkeypatch):
+    """Return a wait, to be called as progress: until the other process has done the rest."""
+    done, feed = threading.Event(), workers._feed
+
+    def feed_all(*args):
+        feed(*args)
+        done.set()
+
+    monkeypatch.setattr(workers, "_feed", feed_all)
+    return lambda *_: done.wait(60)
+
+
+def process_of(pid):
+    """Return the process that one has started to train lanes, if there is one."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rsplit(")", 1)[1].split()[1])
+            command = (path.parent / "cmdline").read_bytes()
+        except (OSError, IndexError):
+            continue  # it ended while we looked
+        if parent == pid and b"gnn_vpa.training.workers" in command:
+            return int(path.parent.name)
+    return None
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    return pytest.fail("it did not happen in time")
+
+
+def assert_same(got, expected):
+    for one, other in zip(got, expected, strict=True):
+        assert (one.fold, one.best_epoch) == (other.fold, other.best_epoch)
+        for curve in ("curve_train_loss", "curve_val_acc", "curve_test_acc"):
+            assert np.array_equal(getattr(one, curve), getattr(other, curve))
+
+
+@pytest.mark.parametrize(
+    ("task", "merging"),
+    [(TASK, True), (Task("sgc", "default"), False)],
+    ids=["by levels", "whole graphs"],
+)
+def test_the_bits_are_those_of_one_process(toy, lanes, epochs_here, linger, task, merging):
+    expected = fit(toy, task, PROTOCOL, lanes, merging=merging, workers=1)
+    assert len(epochs_here) > 2 * PROTOCOL.epochs  # several groups
+    epochs_here.clear()
+    threads, seen = torch.get_num_threads(), []
+
+    def progress(done):
+        linger()
+        seen.append(done)
+
+    outcomes = fit(toy, task, PROTOCOL, lanes, merging=merging, workers=2, progress=progress)
+    assert_same(outcomes, expected)
+    assert len(epochs_here) == PROTOCOL.epochs  # all groups but one were trained elsewhere
+    assert seen == sorted(seen)
+    assert seen[-1] == PROTOCOL.epochs
+    assert torch.get_num_threads() == threads
+    assert process_of(os.getpid()) is None
+
+
+def test_a_process_that_is_not_ready_in_time_is_not_waited_for(toy, lanes):
+    began = time.monotonic()
+    fit(toy, TASK, Protocol(epochs=1, batch_size=90), lanes, workers=5)
+    assert time.monotonic() - began < 1.0
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+def test_what_all_have_done_is_kept(toy, lanes, tmp_path, monkeypatch, epochs_here, linger):
+    monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
+    expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
+    in_all, path, seen = len(epochs_here), tmp_path / "state.pt", []
+
+    def stop(done):
+        linger()
+        seen.append(done)
+        if len(seen) == 1 + PROTOCOL.epochs + 2:
+            raise Killed  # one epoch was run here; elsewhere a whole group, and two of another
+
+    with pytest.raises(Killed):
+        fit(toy, TASK, PROTOCOL, lanes, workers=2, checkpoint=path, progress=stop)
+    assert process_of(os.getpid()) is None
+    epochs_here.clear()
+    outcomes = fit(toy, TASK, PROTOCOL, lanes, workers=1, checkpoint=path)
+    assert_same(outcomes, expected)
+    assert len(epochs_here) == in_all - len(seen)
+
+
+def test_an_exception_elsewhere_is_raised_here(toy, lanes, linger):
+    split = lanes[-1].split
+    lanes[-1] = lanes[-1]._replace(split=split._replace(train=split.train + toy.num_graphs))
+    with pytest.raises(IndexError, match="out of bounds") as caught:
+        fit(toy, TASK, PROTOCOL, lanes, workers=2, progress=linger)
+    assert "In a process beside this one" in str(caught.value.__notes__)
+    assert process_of(os.getpid()) is None
+
+
+def test_an_exception_that_cannot_travel_keeps_its_message():
+    class Local(Exception):
+        pass
+
+    error = workers.pickle.loads(workers._pickled(Local("the message")))
+    assert str(error) == "Local: the message"
+    assert isinstance(error, GnnVpaError)
+
+
+def test_a_process_that_was_killed_is_reported(toy, lanes, linger):
+    def kill(_):
+        if (pid := process_of(os.getpid())) is not None:
+            os.kill(pid, signal.SIGKILL)
+        linger()
+
+    with pytest.raises(GnnVpaError, match="ended from outside"):
+        fit(toy, TASK, PROTOCOL, lanes, workers=2, progress=kill)
+
+
+SCRIPT = """
+import torch
+from torch_geometric.data import Data
+from gnn_vpa.graphs import GraphSet, splits
+from gnn_vpa.training import Lane, Protocol, Task, fit
+
+torch.rand(500, 500) @ torch.rand(500, 500)  # threads are at work, and nothing guards this script
+line = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+graphs = [Data(edge_index=line, num_nodes=3 + i % 2, y=i % 2) for i in range(40)]
+data = GraphSet.from_pyg(graphs, name="lines")
+lanes = [Lane(fold, split) for fold, split in enumerate(splits(data.y, folds=4))]
+fit(data, Task("gin", "vpa"), Protocol(epochs=10**6), lanes, workers=2)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_none_outlives_the_process_it_works_for(tmp_path, how):
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    script = subprocess.Popen([sys.executable, path], env=environment, stderr=subprocess.PIPE)
+    other = until(lambda: process_of(script.pid))
+    script.send_signal(how)
+    assert script.wait(30) != 0
+    until(lambda: not is_alive(other))
+    assert (b"KeyboardInterrupt" in script.stderr.read()) == (how == signal.SIGINT)
+    script.stderr.close()
+
+
+def test_there_is_no_fewer_than_one(toy, lanes):
+    with pytest.raises(UsageError, match="workers"):
+        fit(toy, TASK, PROTOCOL, lanes, workers=0)
