@@ -28,8 +28,10 @@ def curves_of(outcome):
 @pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
 @pytest.mark.parametrize("features", ["ones", "degree", "labels"])
 def test_tasks_side_by_side_equal_the_plain_loop(
-    toy, reference, planned, family, merging, features
+    toy, reference, planned, family, merging, features, monkeypatch
 ):
+    if features == "degree":
+        monkeypatch.setattr("gnn_vpa.training.tables._SHORT", 1)  # codes are looked up
     divides_rounding = {"mean", "max"} if features == "ones" and family[0].model == "gin" else {}
     tasks = [
         Task(task.model, task.aggr, features=features)
@@ -126,9 +128,11 @@ def test_an_interrupted_run_of_several_tasks_goes_on(toy, planned, monkeypatch, 
 @pytest.mark.gpu
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
 @pytest.mark.parametrize("features", ["degree", "labels"])
-def test_on_a_gpu_too(toy, reference, family, features):
+def test_on_a_gpu_too(toy, reference, family, features, monkeypatch):
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device on this machine")
+    if features == "degree":
+        monkeypatch.setattr("gnn_vpa.training.tables._SHORT", 1)
     tasks = [Task(task.model, task.aggr, features=features) for task in family]
     lanes = lanes_of(toy, 2)
     outcomes = fit(toy, tasks, SHORT, lanes, dtype=torch.float64, device="cuda")

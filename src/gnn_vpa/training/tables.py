@@ -110,27 +110,26 @@ def tables(
     if isinstance(model, SGC) and own.width <= _NARROW:
         # Its propagation has no weights: once for the data set, not once a step.
         found = found[-1:]
-        x = torch.stack([_propagated(x, task, graphs, whole)[found[0].node] for task in tasks])
+        x = torch.stack([_propagated(x, t, graphs, whole, dtype)[found[0].node] for t in tasks])
     else:
         found = found[1:] if isinstance(model, SGC) else found  # its weights hold degrees
         x = x[found[0].node].unsqueeze(0)
     sets = form == "max" and merging and not x.is_floating_point()
     power = torch.tensor([exponent_of(task) for task in tasks], dtype=dtype, device=device)
-    made = [_rows(found[0], dtype, None, None)]
-    for number, (below, level) in enumerate(pairwise(found)):
-        linked = _Linked(level, len(below.node), len(node_ptr) - 1)
-        hop, own_links = linked.links(None), linked.own() if form in ("gat", "max") else None
-        if isinstance(model, SGC):
-            degree = csr.rowptr.diff().to(dtype)
-            ends = degree[level.node][linked.row] * degree[below.node][level.col]
-            hop = linked.links(ends.pow(-power.unsqueeze(1)) * level.times)
-        elif form in ("gin", "gcn") or (sets and number == 0):
-            stride = 2 if isinstance(model, GCN) else 1
+    made = [_rows(found[0], dtype)]
+    for below, level in pairwise(found):
+        linked = _Linked(level, below)
+        hop, stems = linked.links(None), None
+        if form == "sgc":
+            hop = linked.normalised(csr.rowptr.diff().to(dtype), power)
+        elif form in ("gin", "gcn") or (sets and below is found[0]):
             times = torch.ones_like(level.times) if sets else level.times
-            hop, own_links = linked.with_self(times, power, stride), None
-        elif form == "gat":
-            hop = linked.links(level.times.to(dtype).unsqueeze(0))
-        made.append(_rows(level, dtype, hop, own_links))
+            hop = linked.with_self(times, power, 2 if isinstance(model, GCN) else 1)
+        else:
+            stems = linked.own()
+            if form == "gat":
+                hop = linked.links(level.times.to(dtype).unsqueeze(0))
+        made.append(_rows(level, dtype, hop, stems))
     if sets:
         made[0] = made[0]._replace(times=made[0].times.clamp(max=1))
     pooling = 1 - 2 * power if form == "sgc" else power  # p = 1/2 is SGC's default, 1/4 is vpa
@@ -154,14 +153,18 @@ def _features(own: Features, device: torch.device, dtype: torch.dtype) -> Tensor
     return own.codes.to(device) if coded else own.matrix().to(device, dtype)  # type: ignore[union-attr]
 
 
-def _propagated(x: Tensor, task: Task, graphs: GraphSet, whole: Graph) -> Tensor:
+def _propagated(
+    x: Tensor, task: Task, graphs: GraphSet, whole: Graph, dtype: torch.dtype
+) -> Tensor:
     with torch.random.fork_rng(devices=[]):
-        model = model_for(task, graphs)
+        model = model_for(task, graphs).to(dtype)
     assert isinstance(model, SGC)
-    return model.to(dtype=x.dtype if x.is_floating_point() else None).propagate(x, Looped(whole))
+    return model.propagate(x, Looped(whole))
 
 
-def _rows(level: Level, dtype: torch.dtype, hop: Links | None, own: Links | None) -> Rows:
+def _rows(
+    level: Level, dtype: torch.dtype, hop: Links | None = None, own: Links | None = None
+) -> Rows:
     ptr = level.graph_ptr
     return Rows(ptr, int(ptr.diff().max()), _ended(level.nodes.to(dtype)), hop, own)
 
@@ -169,8 +172,8 @@ def _rows(level: Level, dtype: torch.dtype, hop: Links | None, own: Links | None
 class _Linked:
     """The links of a level to the one below."""
 
-    def __init__(self, level: Level, below: int, num_graphs: int) -> None:
-        self.level, self.below, self.num_graphs = level, below, num_graphs
+    def __init__(self, level: Level, below: Level) -> None:
+        self.level, self.below = level, below
         self.row = rows(level.rowptr, len(level.col))  # the target of each edge
         self.size = len(level.node)
 
@@ -183,6 +186,11 @@ class _Linked:
         return self._grouped(
             torch.arange(self.size + 1, device=self.row.device), self.level.own, None, 1
         )
+
+    def normalised(self, degree: Tensor, power: Tensor) -> Links:
+        """Return edges with the weights ``m_ij (d_i d_j)^(-p)``, of all nodes' degrees."""
+        ends = degree[self.level.node][self.row] * degree[self.below.node][self.level.col]
+        return self.links(ends.pow(-power.unsqueeze(1)) * self.level.times)
 
     def with_self(self, times: Tensor, power: Tensor, stride: int) -> Links:
         """Return ``x_i + N_i^(-p) sum_j m_ij x_j`` as edges with weights.
@@ -199,7 +207,7 @@ class _Linked:
         return self._grouped(rowptr, source[order], weight[:, order], stride)
 
     def _grouped(self, rowptr: Tensor, col: Tensor, weight: Tensor | None, stride: int) -> Links:
-        sizes = (self.below * stride, self.size)
+        sizes = (len(self.below.node) * stride, self.size)
         csr = CSR(rowptr.int(), col.int(), None, len(col))
         back = Graph.of(csr, None, sizes).by_source
         assert back.edge is not None
