@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from gnn_vpa.ops import use_backend
-from gnn_vpa.training import Task, captured
+from gnn_vpa.training import Task
 from gnn_vpa.training.batch import EMPTY
 from gnn_vpa.training.fill import fill_links, fill_rows
 from gnn_vpa.training.packed import pack, unpack
-from gnn_vpa.training.plan import plan
+from gnn_vpa.training.plan import needs, plan
 from gnn_vpa.training.resident import model_for
 from gnn_vpa.training.tables import tables
 
@@ -26,7 +26,7 @@ def planned(graphs, tasks, device="cpu"):
     model = model_for(tasks[0], graphs)
     known = tables(graphs, tasks, model, torch.device(device), torch.float64)
     ids = IDS.unsqueeze(0).to(device)
-    rooms = tuple(need.room(slice(None)) for need in captured._needs(known, ids))
+    rooms = tuple(need.room(slice(None)) for need in needs(known, ids))
     rooms = tuple(r._replace(edges=r.edges + 700, blocks=r.blocks + 9) for r in rooms)
     kind = torch.tensor([0, len(tasks) - 1, 0], device=device)
     packed = pack(plan(known, kind, ids, rooms), torch.float64)

@@ -1,6 +1,5 @@
 """A group of lanes on a GPU: every step is a CUDA graph, replayed without asking Python."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from .batch import Batch
 from .fill import batch_of
 from .group import Group, stacked
 from .packed import Packed, pack, unpack
-from .plan import Plan, Room, blocks, plan
+from .plan import Plan, Room, needs, plan
 from .seeds import generator
 from .tables import Tables
 from .task import Protocol, Training
@@ -33,7 +32,6 @@ _MANY = 1 << 16  # rows below which a step takes as long with fewer
 _PLANNED = 1 << 20  # graphs that are planned in one go
 _JUDGED = 1 << 20  # slots of the graphs that are judged in one go
 _AHEAD = 4  # epochs whose random numbers are drawn before they are needed
-
 
 _Rooms = tuple[Room, ...]
 
@@ -145,8 +143,8 @@ class CapturedGroup(Group):
 
     def _sizes(self) -> tuple[list[_Rooms], Tensor]:
         """Choose the sizes of steps, and the size of each: from the largest needs of its kind."""
-        needs = _needs(self._known, self._orders)
-        total = torch.stack([need.blocks * need.size for need in needs]).sum(0)
+        found = needs(self._known, self._orders)
+        total = torch.stack([need.blocks * need.size for need in found]).sum(0)
         limits: list[int] = []
         for quantile in _SIZES:  # from the largest down: a size must be worth its capture
             limit = int(np.quantile(total.cpu(), quantile, method="higher"))
@@ -154,7 +152,7 @@ class CapturedGroup(Group):
                 limits.insert(0, limit)
         choice = torch.searchsorted(torch.tensor(limits, device=total.device), total)
         own = [choice == kind for kind in range(len(limits))]
-        return [tuple(need.room(kind) for need in needs) for kind in own], choice.cpu()
+        return [tuple(need.room(kind) for need in found) for kind in own], choice.cpu()
 
     # Every step -----------------------------------------------------------------------------
 
@@ -252,7 +250,7 @@ class CapturedGroup(Group):
         found = []
         for number, batch in enumerate(batches):
             step = batch.unsqueeze(0).to(device)
-            rooms = tuple(need.room(slice(None)) for need in _needs(self._known, step))
+            rooms = tuple(need.room(slice(None)) for need in needs(self._known, step))
             packed = self._plan(step, rooms)
             inputs = unpack(packed.layout, packed.step(0))
             place = torch.arange(number * size, (number + 1) * size)
@@ -276,46 +274,6 @@ class CapturedGroup(Group):
                         tensor.copy_(moments[number][name])
                     else:
                         tensor.zero_()
-
-
-def _block_size(nodes: Tensor, batch_size: int) -> int:
-    """Return a power of 2 so that a lane has some ten blocks: little is left over in the last."""
-    rows = float(nodes.float().mean()) * batch_size
-    return int(min(max(2 ** round(math.log2(max(rows, 1) / 10)), 64), 1024))
-
-
-class _Need(NamedTuple):
-    """What each of K steps needs of a level."""
-
-    size: int  # rows of a block
-    blocks: Tensor  # [K]
-    most: Tensor  # [K], blocks of a lane
-    edges: Tensor  # [K]
-
-    def room(self, steps: Tensor | slice) -> Room:
-        """Return a room in which all of these steps fit."""
-        blocks, most, edges = (int(part[steps].max()) for part in self[1:])
-        return Room(blocks, self.size, most, edges + 1)
-
-
-def _needs(known: Tables, ids: Tensor) -> list[_Need]:
-    """Return what steps ``[K, L, B]`` need of each level."""
-    flat = ids.flatten()
-    found = []
-    for level in known.levels:
-        size = _block_size(level.ptr.diff(), ids.shape[2])
-        own = blocks(_summed(level.ptr, flat).view_as(ids).sum(2), size)
-        edges = torch.zeros_like(own[:, 0])
-        if level.hop is not None:
-            edges = _summed(level.hop.ptr, flat).view(len(ids), -1).sum(1)
-        # One block is left over, so that the last row never holds a node.
-        found.append(_Need(size, own.sum(1) + 1, own.amax(1), edges))
-    return found
-
-
-def _summed(ptr: Tensor, ids: Tensor) -> Tensor:
-    """Return the length of each graph's range, 0 where there is no graph."""
-    return torch.nn.functional.pad(ptr.diff().int(), (0, 1))[ids]  # EMPTY is the last
 
 
 def _repeated(weight: Tensor, own: Blocks, number: Tensor) -> Tensor:

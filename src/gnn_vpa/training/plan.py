@@ -8,6 +8,7 @@ in a batch: S = L * B of them, B for each of L lanes. `fill.py` puts rows and ed
 Nothing here looks at a value on the host, and a call plans many steps at once.
 """
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -28,6 +29,20 @@ class Room(NamedTuple):
     def rows(self) -> int:
         """Number of rows."""
         return self.blocks * self.size
+
+
+class Need(NamedTuple):
+    """What each of K steps needs of a level."""
+
+    size: int  # rows of a block
+    blocks: Tensor  # [K]
+    most: Tensor  # [K], blocks of a lane
+    edges: Tensor  # [K]
+
+    def room(self, steps: Tensor | slice) -> Room:
+        """Return a room in which all of these steps fit."""
+        blocks, most, edges = (int(part[steps].max()) for part in self[1:])
+        return Room(blocks, self.size, most, edges + 1)
 
 
 class LinkSlots(NamedTuple):
@@ -132,3 +147,29 @@ def _power(numbers: Tensor, exponent: Tensor) -> Tensor:
     """Return ``N^(-p)``, and 0 for 0."""
     some = torch.where(numbers > 0, numbers, 1)
     return torch.where(numbers > 0, some.pow(-exponent), 0)
+
+
+def needs(known: Tables, ids: Tensor) -> list[Need]:
+    """Return what steps ``[K, L, B]`` need of each level."""
+    flat = ids.flatten()
+    found = []
+    for level in known.levels:
+        size = _block_size(level.ptr.diff(), ids.shape[2])
+        own = blocks(_lengths(level.ptr, flat).view_as(ids).sum(2), size)
+        edges = torch.zeros_like(own[:, 0])
+        if level.hop is not None:
+            edges = _lengths(level.hop.ptr, flat).view(len(ids), -1).sum(1)
+        # One block is left over, so that the last row never holds a node.
+        found.append(Need(size, own.sum(1) + 1, own.amax(1), edges))
+    return found
+
+
+def _lengths(ptr: Tensor, ids: Tensor) -> Tensor:
+    """Return the length of each graph's range, 0 where there is no graph."""
+    return torch.nn.functional.pad(ptr.diff().int(), (0, 1))[ids]  # EMPTY is the last
+
+
+def _block_size(nodes: Tensor, batch_size: int) -> int:
+    """Return a power of 2 so that a lane has some ten blocks: little is left over in the last."""
+    rows = float(nodes.float().mean()) * batch_size
+    return int(min(max(2 ** round(math.log2(max(rows, 1) / 10)), 64), 1024))
