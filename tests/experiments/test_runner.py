@@ -22,6 +22,7 @@ from gnn_vpa.experiments import (
     run_grid,
     runner,
 )
+from gnn_vpa.experiments.groups import Group
 from gnn_vpa.experiments.store import query
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.training import Protocol
@@ -217,6 +218,30 @@ def test_two_runs_at_once_share_the_cells(
         {"session": 1, "cells": 1},
         {"session": 2, "cells": 3},
     ]
+
+
+def test_what_other_processes_finish_is_told_at_once_and_once(
+    fake_fit: FakeFit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells, told = _cells(), []
+
+    class Told(Progress):
+        def start(self, group: Group) -> None:
+            told.append(("start", group.cells[0].task.aggr))
+
+        def elsewhere(self, cell: Cell) -> None:
+            told.append(("elsewhere", cell.task.aggr))
+
+    def fit(*args: object, **settings: object) -> object:
+        monkeypatch.setattr(runner, "fit", fake_fit)
+        run_grid(cells[2:], tmp_path, device="cpu")  # while the first cell is at work
+        return fake_fit(*args, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runner, "fit", fit)
+    run_grid(cells, tmp_path, device="cpu", progress=Told())
+    first, second, third, fourth = (cell.task.aggr for cell in cells)
+    others = [("elsewhere", third), ("elsewhere", fourth)]
+    assert told == [("start", first), *others, ("start", second)]
 
 
 def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

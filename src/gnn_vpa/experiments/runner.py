@@ -81,7 +81,8 @@ def run_grid(
             session = store.begin(device_name(device), configuration or {})
             if not isinstance(workers, Team):
                 workers = Team.of(device, len(pending), workers)
-            worker = _Worker(store, session, data, checkpoints, device, progress, workers.folds)
+            settings = (data, checkpoints, device, progress, workers.folds)
+            worker = _Worker(store, session, *settings, {cell.key: cell for cell in pending})
             with single_thread(device), assistants(workers, pending, Path(out), data_dir, device):
                 worker.run(pending)
             store.end(session)
@@ -100,6 +101,7 @@ class _Worker:
     device: str
     progress: Progress
     processes: int  # that divide the folds of a cell, this one among them
+    unreported: dict[str, Cell]  # by key: cells of which the progress has not been told yet
 
     def run(self, pending: Sequence[Cell]) -> None:
         """Run each cell that no other process runs, until all are finished."""
@@ -111,6 +113,8 @@ class _Worker:
                     # Without those that are taken the rest may be less alike.
                     for rest in grouped(mine, self.device):
                         self._run(rest)
+                        self._look_around()
+            self._look_around()
             if len(taken) == len(pending):
                 self.progress.wait(taken)
                 time.sleep(_POLL_S)
@@ -121,10 +125,13 @@ class _Worker:
         if not locks.enter_context(claim(self.checkpoints / f"{cell.key}.lock")):
             taken.append(cell)
             return False
-        if cell.key in self.store.finished():
-            self.progress.elsewhere(cell)
-            return False
-        return True
+        return cell.key not in self.store.finished()
+
+    def _look_around(self) -> None:
+        """Tell of what other processes have finished."""
+        finished = self.store.finished()
+        for key in [key for key in self.unreported if key in finished]:
+            self.progress.elsewhere(self.unreported.pop(key))
 
     def _run(self, group: Group) -> None:
         self.progress.start(group)
@@ -136,6 +143,7 @@ class _Worker:
         self.store.record(results, session=self.session, seconds=alone, device=self.device)
         for cell, outcomes in results:
             _tidy(self.checkpoints, cell)
+            del self.unreported[cell.key]
             for outcome in outcomes:
                 if (epoch := outcome.diverged_epoch) is not None:
                     self.progress.note(f"{cell}: fold {outcome.fold} diverged in epoch {epoch}")
