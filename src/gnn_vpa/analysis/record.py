@@ -106,7 +106,7 @@ def _page(
     parts = {s: part for s, part in split_by_setting(folds) if s.published_table is not None}
     compared = {setting: compare_with_paper(part) for setting, part in parts.items()}
     yield from ("# The paper's experiments, run again", "")
-    yield "Made by `gnn-vpa report --record` from the results of one run; all trainings are in"
+    yield "Made by `gnn-vpa report --record`; all trainings are in"
     yield "[folds.csv](../results/paper/folds.csv), what they were made with is in"
     yield "[provenance.json](../results/paper/provenance.json). z is the difference of two means in"
     yield "standard errors: by chance alone one in twenty is beyond ±2."
