@@ -136,7 +136,7 @@ def _agreement(folds: pd.DataFrame) -> list[str]:
     within = int(judged["within"].astype(bool).sum())
     return [
         f"{within} of {count(len(judged), 'number')} that the paper has too "
-        f"{'is' if within == 1 else 'are'} within what two such measurements can differ by "
+        f"{'is' if 1 in (within, len(judged)) else 'are'} within what two such measurements can differ by "
         f"(|z| ≤ {LIMIT}); by chance alone about one in twenty would not be."
     ]
 

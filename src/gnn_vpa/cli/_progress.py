@@ -58,7 +58,8 @@ class Lines(Progress):
         self._pending, self._total = list(pending), len(pending) + finished
         self._began = time.monotonic()
         kept = f", {finished} finished before" if finished else ""
-        self.note(f"{len(pending)} cells to run{kept}{self.time_left()}.")
+        cells = "1 cell" if len(pending) == 1 else f"{len(pending)} cells"
+        self.note(f"{cells} to run{kept}{self.time_left()}.")
 
     def start(self, group: Group) -> None:
         """Say what is trained at once, where that is more than one cell."""
