@@ -134,9 +134,10 @@ def _agreement(folds: pd.DataFrame) -> list[str]:
     if judged.empty:
         return []
     within = int(judged["within"].astype(bool).sum())
+    verb = "is" if 1 in (within, len(judged)) else "are"
     return [
         f"{within} of {count(len(judged), 'number')} that the paper has too "
-        f"{'is' if 1 in (within, len(judged)) else 'are'} within what two such measurements can differ by "
+        f"{verb} within what two such measurements can differ by "
         f"(|z| ≤ {LIMIT}); by chance alone about one in twenty would not be."
     ]
 
