@@ -1,13 +1,20 @@
 """What several test rooms share."""
 
+import json
 import os
+import re
+import shutil
 import signal
+import subprocess
+from collections.abc import Callable
+from html import escape, unescape
 from pathlib import Path
 
 import pytest
 import torch
 
 ROOT = Path(__file__).resolve().parents[1]
+BROWSERS = ("chromium", "google-chrome", "chrome")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,3 +54,67 @@ def dtype(request: pytest.FixtureRequest) -> torch.dtype:
     """Every numeric test that asks for it runs in both precisions."""
     chosen: torch.dtype = request.param
     return chosen
+
+
+@pytest.fixture
+def browse(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a real browser: `browse(url, *flags)`."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip("neither Chromium nor Chrome is on the PATH")
+
+    def run(url: str, *flags: str) -> subprocess.CompletedProcess[str]:
+        command = [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+        command += ["--disable-dev-shm-usage", "--hide-scrollbars", "--enable-logging=stderr"]
+        command += [f"--user-data-dir={tmp_path / 'profile'}", *flags, url]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+
+    return run
+
+
+@pytest.fixture
+def look(
+    browse: Callable[..., subprocess.CompletedProcess[str]],
+) -> Callable[..., dict[str, object]]:
+    """Run a script in a copy of a page that lets it: `look(page, script, *flags, width=1400)`.
+
+    The script makes what it finds the title of its parent, as JSON. The copy is in a frame, because
+    a headless window is never narrower than 500 pixels.
+    """
+
+    def run(page: Path, script: str, *flags: str, width: int = 1400) -> dict[str, object]:
+        policy = r'<meta http-equiv="Content-Security-Policy"[^>]*>'
+        text = re.sub(policy, "", page.read_text("utf-8"))
+        copy = escape(text.replace("</body>", f"<script>{script}</script></body>"))
+        frame = page.with_name("frame.html")
+        frame.write_text(
+            '<meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+            f'<title>none</title><iframe width="{width}" height="900" style="border: 0" '
+            f'srcdoc="{copy}"></iframe>',
+            encoding="utf-8",
+        )
+        dom = browse(frame.as_uri(), "--dump-dom", *flags).stdout
+        title = re.search(r"<title>(.*?)</title>", dom, re.DOTALL)
+        assert title is not None
+        found: dict[str, object] = json.loads(unescape(title[1]))
+        return found
+
+    return run
+
+
+@pytest.fixture
+def child_of() -> Callable[[int, str], int | None]:
+    """Find a process by its parent and a part of its command: `child_of(pid, part)`."""
+
+    def find(pid: int, part: str) -> int | None:
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                parent = int(path.read_text().rsplit(")", 1)[1].split()[1])
+                command = (path.parent / "cmdline").read_bytes()
+            except (OSError, IndexError):
+                continue  # it ended while we looked
+            if parent == pid and part.encode() in command:
+                return int(path.parent.name)
+        return None
+
+    return find

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,13 @@ run_grid(cells, {out!r}, device="cpu", workers=2)
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for children in /proc")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_assistants_leave_with_the_process_they_work_for(tmp_path: Path, end: int) -> None:
+def test_assistants_leave_with_the_process_they_work_for(
+    tmp_path: Path, end: int, child_of: Callable[[int, str], int | None]
+) -> None:
     program = _ENDLESS.format(out=str(tmp_path))
     parent = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
     try:
-        assistant = _until(lambda: _child_of(parent.pid), 60)
+        assistant = _until(lambda: child_of(parent.pid, "_workers"), 60)
         assert assistant is not None
         _until(lambda: len(list(tmp_path.glob("checkpoints/*.lock"))) == 2, 60)
         parent.send_signal(end)
@@ -62,18 +65,6 @@ def _until(condition, seconds):
         if found := condition():
             return found
         time.sleep(0.1)
-    return None
-
-
-def _child_of(pid: int) -> int | None:
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(path.read_text().rsplit(")", 1)[1].split()[1])
-            command = (path.parent / "cmdline").read_bytes()
-        except (OSError, IndexError):
-            continue  # it ended while we looked
-        if parent == pid and b"_workers" in command:
-            return int(path.parent.name)
     return None
 
 

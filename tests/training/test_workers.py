@@ -56,17 +56,10 @@ def linger(monkeypatch):
     return lambda *_: done.wait(60)
 
 
-def process_of(pid):
+@pytest.fixture
+def process_of(child_of):
     """Return the process that one has started to train lanes, if there is one."""
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(path.read_text().rsplit(")", 1)[1].split()[1])
-            command = (path.parent / "cmdline").read_bytes()
-        except (OSError, IndexError):
-            continue  # it ended while we looked
-        if parent == pid and b"gnn_vpa.training.workers" in command:
-            return int(path.parent.name)
-    return None
+    return lambda pid: child_of(pid, "gnn_vpa.training.workers")
 
 
 def is_alive(pid):
@@ -97,7 +90,9 @@ def assert_same(got, expected):
     [(TASK, True), (Task("sgc", "default"), False)],
     ids=["by levels", "whole graphs"],
 )
-def test_the_bits_are_those_of_one_process(toy, lanes, epochs_here, linger, task, merging):
+def test_the_bits_are_those_of_one_process(
+    toy, lanes, epochs_here, linger, task, merging, process_of
+):
     expected = fit(toy, task, PROTOCOL, lanes, merging=merging, workers=1)
     assert len(epochs_here) > 2 * PROTOCOL.epochs  # several groups
     epochs_here.clear()
@@ -116,7 +111,9 @@ def test_the_bits_are_those_of_one_process(toy, lanes, epochs_here, linger, task
     assert process_of(os.getpid()) is None
 
 
-def test_a_process_that_is_not_ready_is_not_waited_for(toy, lanes, tmp_path, monkeypatch):
+def test_a_process_that_is_not_ready_is_not_waited_for(
+    toy, lanes, tmp_path, monkeypatch, process_of
+):
     never = tmp_path / "never"
     never.write_text("#!/bin/sh\nexec sleep 30\n")  # its end, if waited for, would be an error
     never.chmod(0o755)
@@ -130,7 +127,9 @@ class Killed(Exception):
     """Stands for the end of the process."""
 
 
-def test_what_all_have_done_is_kept(toy, lanes, tmp_path, monkeypatch, epochs_here, linger):
+def test_what_all_have_done_is_kept(
+    toy, lanes, tmp_path, monkeypatch, epochs_here, linger, process_of
+):
     monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
     expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
     in_all, path, seen = len(epochs_here), tmp_path / "state.pt", []
@@ -150,7 +149,7 @@ def test_what_all_have_done_is_kept(toy, lanes, tmp_path, monkeypatch, epochs_he
     assert len(epochs_here) == in_all - len(seen)
 
 
-def test_an_exception_elsewhere_is_raised_here(toy, lanes, linger):
+def test_an_exception_elsewhere_is_raised_here(toy, lanes, linger, process_of):
     split = lanes[-1].split
     lanes[-1] = lanes[-1]._replace(split=split._replace(train=split.train + toy.num_graphs))
     with pytest.raises(IndexError, match="out of bounds") as caught:
@@ -168,7 +167,7 @@ def test_an_exception_that_cannot_travel_keeps_its_message():
     assert isinstance(error, GnnVpaError)
 
 
-def test_a_process_that_was_killed_is_reported(toy, lanes, linger):
+def test_a_process_that_was_killed_is_reported(toy, lanes, linger, process_of):
     def kill(_):
         if (pid := process_of(os.getpid())) is not None:
             os.kill(pid, signal.SIGKILL)
@@ -194,7 +193,7 @@ fit(data, Task("gin", "vpa"), Protocol(epochs=10**6), lanes, workers=2)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_none_outlives_the_process_it_works_for(tmp_path, how):
+def test_none_outlives_the_process_it_works_for(tmp_path, how, process_of):
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

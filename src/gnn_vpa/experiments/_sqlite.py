@@ -74,7 +74,10 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
     folder's entry).
     """
     if not create and not path.is_file():
-        raise UsageError(f"there are no results in {path.parent}: {path} does not exist")
+        raise UsageError(
+            f"there are no results in {path.parent}: {path} does not exist. Name the folder that "
+            "gnn-vpa run or reproduce has written to (they say it in the end)."
+        )
     # To read is to open for writing too, so that what a killed process left half-written can be
     # rolled back; where that is not allowed, SQLite itself falls back to reading alone.
     mode = "rwc" if create else "rw"

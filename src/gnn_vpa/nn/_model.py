@@ -1,5 +1,6 @@
 """What the paper's four models share: how they are called."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 
@@ -17,7 +18,7 @@ from ._message import GraphLike, aggregate
 Readout = GraphLike | Joint | Readouts
 
 
-class Model(nn.Module):
+class Model(nn.Module, ABC):
     """A classifier of graphs: layers, then a head.
 
     Every model is called as ``model(x, graph, readout, nodes=None, uniform=None)``:
@@ -98,8 +99,9 @@ class Model(nn.Module):
         reads_input = codes and isinstance(self.head, LevelsHead)
         return levels | {"head.lins.0.weight": 0} if reads_input else levels
 
+    @abstractmethod
     def _row_parameters(self, graph: Layers | None) -> dict[str, int]:
-        raise NotImplementedError
+        """Return those of the layers."""
 
     def _checked(
         self, x: Tensor, nodes: Tensor | Blocks | None = None, *, written_out: bool = False

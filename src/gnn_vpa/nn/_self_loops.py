@@ -15,9 +15,9 @@ from ..ops._csr import rows
 class Looped(NamedTuple):
     """A graph whose edges hold one self-loop for each node already.
 
-    With ``power``, lanes of one step may differ in their form: the exponent of each target,
-    ``[num_targets]``, in the place of the model's own. GAT's ``s_i = (sum_j c_ij^2)^(-p_i)`` has 0
-    for the default form and 1/2 for vpa; SGC's ``(d_i d_j)^(-p)`` has 1/2 and 1/4.
+    With ``power``, lanes of one step may differ in GAT's form: the exponent of each target,
+    ``[num_targets]``, in the place of the model's own. Its ``s_i = (sum_j c_ij^2)^(-p_i)`` has 0
+    for the default form and 1/2 for vpa.
 
     ``with_self_loops`` makes one. Make it by hand where the edges come prepared, and for a merged
     graph: add the loops to the whole graph and merge then, because among merged nodes an edge to

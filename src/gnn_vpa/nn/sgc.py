@@ -96,11 +96,9 @@ class SGC(Model):
     def _hops(self, x: Tensor, graph: Graph | Tensor | Looped | None) -> Tensor:
         if graph is None:
             return x
-        graph, power = with_self_loops(graph, x.shape[0])
+        graph = with_self_loops(graph, x.shape[0]).graph
         scale = graph.scale("vpa", x.dtype)  # d^(-1/2); 0 where there is no node, nor a self-loop
-        if power is not None:
-            scale = scale.pow(2 * power.to(scale).unsqueeze(1))
-        elif self.aggr == "vpa":
+        if self.aggr == "vpa":
             scale = scale.sqrt()
         for _ in range(self.K):
             x = aggregate(scale * x, Scaled(graph, scale.squeeze(1)), "sum")

@@ -30,7 +30,7 @@ _SIZES = (1.0, 0.9, 0.5)  # quantiles of the steps' needs: a step of each size i
 _WORTHWHILE = 0.93  # if it saves so much of the next larger one
 _MANY = 1 << 16  # rows below which a step takes as long with fewer
 _PLANNED = 1 << 20  # graphs that are planned in one go
-_JUDGED = 1 << 20  # slots of the graphs that are judged in one go
+_JUDGED = 1 << 20  # rows of all levels that are judged in one go
 _AHEAD = 4  # epochs whose random numbers are drawn before they are needed
 
 _Rooms = tuple[Room, ...]
