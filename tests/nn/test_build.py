@@ -7,7 +7,7 @@ from torch_geometric.data import Batch
 
 from gnn_vpa import UsageError, build_model
 from gnn_vpa.graphs import features, read_tu
-from gnn_vpa.nn import GAT, GCN, GIN, SGC, Looped, with_self_loops
+from gnn_vpa.nn import GAT, GCN, GIN, SGC, WeightedGraph, with_self_loops
 from gnn_vpa.ops import Graph
 
 
@@ -64,7 +64,7 @@ def test_a_whole_model_compiles_without_a_break(name, merged, make_batch):
     edges, nodes = (torch.arange(n) % 3 if merged else None for n in (edge_index.shape[1], len(x)))
     graph = Graph(edge_index, len(x), edges)
     if name in ("gat", "sgc"):
-        graph = Looped(graph) if merged else with_self_loops(graph)
+        graph = WeightedGraph(graph, loops=True) if merged else with_self_loops(graph)
     readout = Graph.readout(batch, 4, nodes)
     args = (x, graph, readout, nodes, torch.rand(model.dropout_shape(4)))
     expected = model(*args)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gnn_vpa.nn import GAT, Looped
+from gnn_vpa.nn import GAT, Hop, WeightedGraph
 from gnn_vpa.ops import Graph
 
 
@@ -15,5 +15,5 @@ def test_uniform_attention_over_nine_neighbours(aggr, expected):
         conv.att_dst.zero_()
         conv.lin.weight.fill_(1)
     everyone = torch.cartesian_prod(torch.arange(9), torch.arange(9)).t()
-    out = conv(torch.ones(9, 1), Looped(Graph(everyone, 9)), "sum" if aggr == "default" else "vpa")
+    out = conv(torch.ones(9, 1), Hop(WeightedGraph(Graph(everyone, 9), loops=True)), aggr)
     torch.testing.assert_close(out, torch.full((9, 1), expected))

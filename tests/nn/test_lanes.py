@@ -10,7 +10,7 @@ from torch.func import functional_call, stack_module_state
 from torch.nn import functional as F
 
 from gnn_vpa import UsageError, build_model
-from gnn_vpa.nn import Scaled
+from gnn_vpa.nn import WeightedGraph
 from gnn_vpa.nn._lanes import add_bias, by_lane
 from gnn_vpa.ops import Graph
 
@@ -119,7 +119,7 @@ def test_lanes_may_differ_in_their_aggregation(name, make_batch):
     lanes = _side_by_side(batches)
 
     def scaled(graph, count):
-        return Scaled(graph, by_lane(count.clamp(min=1).double(), 3).pow(power).flatten())
+        return WeightedGraph(graph, scale=by_lane(count.clamp(min=1).double(), 3).pow(power).flatten())
 
     power = torch.tensor([[0.0], [-1.0], [-0.5]], dtype=torch.float64)
     graph = scaled(lanes.graph, lanes.graph.degree)

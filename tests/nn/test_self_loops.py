@@ -5,7 +5,7 @@ import torch
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from gnn_vpa import UsageError, build_model
-from gnn_vpa.nn import Looped, with_self_loops
+from gnn_vpa.nn import with_self_loops
 from gnn_vpa.nn._self_loops import _known
 from gnn_vpa.ops import Graph, aggregate
 
@@ -72,8 +72,8 @@ def test_weighted_and_bipartite_graphs_are_refused():
 
 def test_gin_does_not_take_a_graph_with_self_loops(make_batch):
     x, edge_index, batch = make_batch(0)
-    with pytest.raises(UsageError, match="expected a Graph or a tensor, got Looped"):
-        build_model("gin", 5, 2).double()(x, Looped(Graph(edge_index, len(x))), batch)
+    with pytest.raises(UsageError, match="Pass the graph without self-loops"):
+        build_model("gin", 5, 2).double()(x, with_self_loops(edge_index, len(x)), batch)
 
 
 def test_made_in_inference_mode_they_serve_training_too(make_batch):

@@ -31,7 +31,7 @@ from torch_geometric.nn import (
 
 from gnn_vpa import VPGATConv, VPGCNConv, aggregate, attend, build_model
 from gnn_vpa.graphs import load
-from gnn_vpa.nn import Looped
+from gnn_vpa.nn import WeightedGraph
 from gnn_vpa.pyg import MergeAlike, VPAggregation, merged_graph, merged_readout
 
 WIDTH, LAYERS = 4, 2
@@ -324,7 +324,8 @@ def test_the_papers_models_in_training_mode(model: str, repeat: bool) -> None:
     case = Case(nn.Linear, plainly, rounds=5, repeat=repeat, loops=looped)
     results = []
     for data in _prepared(case, GRAPHS[:5]):
-        graph = Looped(merged_graph(data)) if looped else merged_graph(data)
+        graph = merged_graph(data)
+        graph = WeightedGraph(graph, loops=True) if looped else graph
         net.zero_grad()
         scores = net(data.x, graph, merged_readout(data), data.get("times"))
         scores.square().sum().backward()

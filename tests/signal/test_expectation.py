@@ -5,7 +5,7 @@ from torch import Tensor
 from gnn_vpa import Graph
 from gnn_vpa.ops import Aggregation
 from gnn_vpa.signal import predicted_variance
-from gnn_vpa.signal.expectation import aggregation, unmixed, weighted_sum
+from gnn_vpa.signal.expectation import aggregated, unmixed, weighted_sum
 
 EDGES = torch.tensor([[0, 1, 2, 3, 0, 2], [3, 3, 3, 0, 1, 1]])
 
@@ -34,7 +34,7 @@ def test_independent_messages_add_their_variances() -> None:
 @pytest.mark.parametrize("aggr", ["sum", "mean", "vpa"])
 def test_equal_variances_give_the_lemmas(aggr: Aggregation) -> None:
     star = Graph(torch.stack([torch.arange(1, 8), torch.zeros(7, dtype=torch.int64)]), 8)
-    mixing = aggregation(star, aggr, rectified=False)
+    mixing = aggregated(star, aggr, rectified=False)
     variances, _ = mixing(torch.full((8, 1), 2.0).double(), torch.ones(8, 1), False)
     assert variances[0].item() == pytest.approx(predicted_variance(aggr, 7, variance=2))
 
@@ -44,7 +44,7 @@ def test_the_maximum_of_one_neighbour_is_that_neighbour(own: int) -> None:
     ring = Graph(torch.stack([torch.arange(5), (torch.arange(5) + 1) % 5]), 5)
     v = torch.full((5, 1), 3.0).double()
     for rectified in (False, True):
-        mixing = aggregation(ring, "max", rectified=rectified, own=bool(own))
+        mixing = aggregated(ring, "max", rectified=rectified, own=bool(own))
         variances = mixing(v, torch.ones(5, 1), False).variances
         assert torch.allclose(variances, v * (1 + own), rtol=1e-4)
 

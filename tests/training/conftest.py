@@ -67,19 +67,9 @@ class Uncaptured:
 
 
 @pytest.fixture
-def plan_steps(monkeypatch):
-    """Let ``fit`` run planned steps on the CPU, from the call of this on."""
-
-    def start():
-        monkeypatch.setattr(captured, "_capture", Uncaptured)
-        monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
-        monkeypatch.setattr(trainer, "_shares_steps", lambda device: True)
-        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 34, 1 << 34))
-
-    return start
-
-
-@pytest.fixture
-def planned(plan_steps):
+def planned(monkeypatch):
     """Let ``fit`` run planned steps on the CPU."""
-    plan_steps()
+    monkeypatch.setattr(captured, "_capture", Uncaptured)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    monkeypatch.setattr(trainer, "_shares_steps", lambda device: True)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 34, 1 << 34))

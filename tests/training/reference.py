@@ -5,7 +5,7 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.data import Batch
 
 from gnn_vpa.graphs import features
-from gnn_vpa.training.resident import model_for
+from gnn_vpa.training.level_tables import model_for
 from gnn_vpa.training.seeds import generator, seed
 
 

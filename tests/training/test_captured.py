@@ -10,9 +10,9 @@ from gnn_vpa.training.lanes import families
 
 SHORT = Protocol(epochs=3, batch_size=16)
 FAMILIES = [
-    *([Task(model, aggr) for aggr in ("sum", "mean", "vpa")] for model in ("gin", "gcn")),
+    *([Task(model, a) for a in ("sum", "mean", "vpa", "power(0.3)")] for model in ("gin", "gcn")),
     *([Task(model, "max")] for model in ("gin", "gcn")),
-    *([Task(model, aggr) for aggr in ("default", "vpa")] for model in ("gat", "sgc")),
+    *([Task(model, a) for a in ("default", "vpa", "power(0.3)")] for model in ("gat", "sgc")),
 ]
 
 
@@ -31,7 +31,7 @@ def test_tasks_side_by_side_equal_the_plain_loop(
     toy, reference, planned, family, merging, features, monkeypatch
 ):
     if features == "degree":
-        monkeypatch.setattr("gnn_vpa.training.tables._SHORT", 1)  # codes are looked up
+        monkeypatch.setattr("gnn_vpa.training.trainer.MAX_DENSE_COLUMNS", 1)  # codes are looked up
     divides_rounding = {"mean", "max"} if features == "ones" and family[0].model == "gin" else {}
     tasks = [
         Task(task.model, task.aggr, features=features)
@@ -61,7 +61,7 @@ def test_a_giant_among_single_nodes(uneven, reference, planned, family):
 
 
 def test_sgc_with_wide_features_propagates_in_the_step(toy, reference, planned, monkeypatch):
-    monkeypatch.setattr("gnn_vpa.training.resident._NARROW", 2)
+    monkeypatch.setattr("gnn_vpa.training.level_tables.MAX_PROPAGATED_COLUMNS", 2)
     tasks = [Task("sgc", aggr, features="degree") for aggr in ("default", "vpa")]
     lanes = lanes_of(toy, 2)
     outcomes = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)
@@ -74,8 +74,8 @@ def test_sgc_with_wide_features_propagates_in_the_step(toy, reference, planned, 
 def test_steps_planned_one_by_one_are_the_same(toy, planned, monkeypatch):
     tasks, lanes = [Task("gin", "vpa"), Task("gin", "sum")], lanes_of(toy)
     expected = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)
-    monkeypatch.setattr(captured, "_PLANNED", 1)
-    monkeypatch.setattr(captured, "_JUDGED", 1)
+    monkeypatch.setattr(captured, "PLANNED_GRAPHS", 1)
+    monkeypatch.setattr(captured, "EVALUATED_ROWS", 1)
     outcomes = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)
     for got, right in zip(outcomes, expected, strict=True):
         np.testing.assert_allclose(curves_of(got), curves_of(right), rtol=0, atol=1e-12)
@@ -132,7 +132,7 @@ def test_on_a_gpu_too(toy, reference, family, features, monkeypatch):
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device on this machine")
     if features == "degree":
-        monkeypatch.setattr("gnn_vpa.training.tables._SHORT", 1)
+        monkeypatch.setattr("gnn_vpa.training.trainer.MAX_DENSE_COLUMNS", 1)
     tasks = [Task(task.model, task.aggr, features=features) for task in family]
     lanes = lanes_of(toy, 2)
     outcomes = fit(toy, tasks, SHORT, lanes, dtype=torch.float64, device="cuda")

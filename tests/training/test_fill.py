@@ -7,9 +7,9 @@ from gnn_vpa.ops import use_backend
 from gnn_vpa.training import Task
 from gnn_vpa.training.batch import EMPTY
 from gnn_vpa.training.fill import fill_links, fill_rows
+from gnn_vpa.training.level_tables import level_tables, model_for
 from gnn_vpa.training.packed import pack, unpack
-from gnn_vpa.training.plan import needs, plan
-from gnn_vpa.training.resident import model_for
+from gnn_vpa.training.plan import demands, plan
 from gnn_vpa.training.tables import tables
 
 FAMILIES = [
@@ -22,11 +22,15 @@ IDS = torch.tensor([[3, 17, 4, 80, EMPTY], [5, 6, EMPTY, EMPTY, EMPTY], [9, EMPT
 
 
 def planned(graphs, tasks, device="cpu"):
-    """Plan a batch with more room than it needs."""
-    model = model_for(tasks[0], graphs)
-    known = tables(graphs, tasks, model, torch.device(device), torch.float64)
+    """Plan a batch with more capacity than it needs."""
+    model, place = model_for(tasks[0], graphs), torch.device(device)
+    known = tables(
+        level_tables(
+            graphs, tasks, model, place, torch.float64, per_graph=True, max_dense_columns=64
+        )
+    )
     ids = IDS.unsqueeze(0).to(device)
-    rooms = tuple(need.room(slice(None)) for need in needs(known, ids))
+    rooms = tuple(demand.capacity(slice(None)) for demand in demands(known, ids))
     rooms = tuple(r._replace(edges=r.edges + 700, blocks=r.blocks + 9) for r in rooms)
     kind = torch.tensor([0, len(tasks) - 1, 0], device=device)
     packed = pack(plan(known, kind, ids, rooms), torch.float64)
@@ -44,8 +48,8 @@ def filled(known, kind, rooms, step):
         level, slots, room = known.levels[n], step.levels[n], rooms[n]
         ends = step.levels[n - 1 : n + 1], tuple(rows[n - 1 : n + 1]), kind
         links.append(fill_links(level.hop, slots.hop, *ends, room.edges))
-        if level.own is not None:
-            links.append(fill_links(level.own, slots.own, *ends, room.rows))
+        if level.parent is not None:
+            links.append(fill_links(level.parent, slots.parent, *ends, room.rows))
     return rows, links
 
 
@@ -65,13 +69,13 @@ def test_every_row_and_edge_is_that_of_its_graph(toy, tasks):
             here = slice(begin, begin + count)
             table = torch.arange(int(level.ptr[graph]), int(level.ptr[graph + 1]))
             assert torch.equal(own.row[here].long(), table)
-            assert torch.equal(own.nodes[here], level.times[table])
+            assert torch.equal(own.multiplicity[here], level.multiplicity[table])
             assert bool((own.slot[here] == slot).all())
             lane = slot // IDS.shape[1]
             assert bool((slots.lane[begin // room.size : (begin + count - 1) // room.size + 1]
                          == lane).all())  # fmt: skip
             held[here] = True
-        assert bool((own.nodes[~held] == 0).all())
+        assert bool((own.multiplicity[~held] == 0).all())
         assert not held[-1]
         if n > 0:
             below, links = step.levels[n - 1], fill_links(

@@ -3,17 +3,18 @@
 import pytest
 import torch
 
-from gnn_vpa.graphs import GraphSet, load
+from gnn_vpa.graphs import GraphSet, features, load
 from gnn_vpa.ops import Graph
 from gnn_vpa.training import Task
-from gnn_vpa.training.batch import EMPTY, cut
+from gnn_vpa.training.batch import EMPTY
 from gnn_vpa.training.layered import Layered
-from gnn_vpa.training.levels import by_levels, can_layer
-from gnn_vpa.training.resident import model_for, resident
+from gnn_vpa.training.level_tables import level_tables, model_for
 
 METHODS = [
     *((model, aggr) for model in ("gin", "gcn") for aggr in ("sum", "mean", "max", "vpa")),
     *((model, aggr) for model in ("gat", "sgc") for aggr in ("default", "vpa")),
+    ("deep", "vpa"),
+    *((model, "power(0.3)") for model in ("gin", "gcn", "gat", "sgc", "deep")),
 ]
 SETS = [
     "MUTAG", "PTC_FM", "PROTEINS", "NCI1", "IMDB-BINARY", "IMDB-MULTI",
@@ -21,22 +22,38 @@ SETS = [
 ]  # fmt: skip
 
 
-def compare(graphs, task, ids):
+def task_of(model, aggr, kind):
+    options = (("branch", 0.25), ("depth", 4)) if model == "deep" else ()
+    return Task(model, aggr, features=kind, options=options)
+
+
+def layered_of(graphs, task, network, dtype=torch.float32):
+    cpu = torch.device("cpu")
+    return Layered(level_tables(graphs, [task], network, cpu, dtype, per_graph=False))
+
+
+def compare(graphs, task, ids, reference):
     """Compare scores and gradients of one lane's batch, by levels and node by node."""
     network = model_for(task, graphs).double().train()
-    whole = resident(graphs, task, network, torch.device("cpu"), torch.float64, merging=False)
-    layered = Layered(by_levels(graphs, task, network, torch.float64))
+    batch = layered_of(graphs, task, network, torch.float64).cut(ids)
+    real = ids[0] >= 0
+    x = features(graphs, task.features).matrix().double()
+    plain = reference.batch_of(graphs, x, ids[0][real])
     uniform = torch.rand(network.dropout_shape(ids.shape[1]), dtype=torch.float64)
     before = {name: buffer.clone() for name, buffer in network.named_buffers()}
     results = []
-    for batch in (cut(whole, ids), layered.cut(ids)):
+    for by_levels in (False, True):
         network.zero_grad()
         network.load_state_dict(before, strict=False)
-        scores = network(batch.x, batch.graph, batch.readout, batch.nodes, uniform)
-        scores[ids[0] >= 0].square().mean().backward()
+        if by_levels:
+            scores, y = network(batch.x, batch.graph, uniform=uniform)[real], batch.y[real]
+        else:
+            drawn = uniform[..., real, :]
+            scores, y = network(plain.x, plain.edge_index, plain.batch, None, drawn), plain.y
+        scores.square().mean().backward()
         given = [torch.zeros_like(p) if p.grad is None else p.grad for p in network.parameters()]
         running = [buffer.clone() for _, buffer in network.named_buffers()]
-        results.append([scores[ids[0] >= 0].detach(), batch.y, *given, *running])
+        results.append([scores.detach(), y, *given, *running])
     # BatchNorm takes the scale of a single column out again: its gradient is what is left of
     # terms as large as the other gradients, so rounding is measured by these.
     largest = max(1.0, *(float(t.abs().max()) for t in results[0]))
@@ -46,37 +63,45 @@ def compare(graphs, task, ids):
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("features", ["degree", "labels"])
-def test_a_model_computes_the_same(toy, model, aggr, features):
+def test_a_model_computes_the_same(toy, model, aggr, features, reference):
     ids = torch.tensor([[3, 17, 4, EMPTY, 80, 3, 5, 6, EMPTY]])
-    compare(toy, Task(model, aggr, features=features), ids)
+    compare(toy, task_of(model, aggr, features), ids, reference)
+
+
+@pytest.mark.parametrize("aggr", ["default", "vpa"])
+def test_wide_features_propagate_in_the_step(toy, aggr, reference, monkeypatch):
+    monkeypatch.setattr("gnn_vpa.training.level_tables.MAX_PROPAGATED_COLUMNS", 2)
+    ids = torch.tensor([[3, 17, 4, EMPTY, 80, 3, 5, 6, EMPTY]])
+    task = Task("sgc", aggr, features="degree", options=(("K", 2),))
+    compare(toy, task, ids, reference)
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_on_every_real_set(tu_dir, name):
+def test_on_every_real_set(tu_dir, name, reference):
     graphs = load(name, data_dir=tu_dir)
     some = torch.linspace(0, graphs.num_graphs - 1, 24).long().tolist()
     sample = GraphSet.from_pyg([graphs.graph(i) for i in some], name=name)
-    compare(sample, Task("gin", "vpa"), torch.arange(24).unsqueeze(0))
+    compare(sample, Task("gin", "vpa"), torch.arange(24).unsqueeze(0), reference)
 
 
 def test_lanes_keep_to_themselves(toy):
     """A lane's rows are the same whatever stands beside it, but for empty ones."""
     task = Task("gin", "vpa")
-    layered = Layered(by_levels(toy, task, model_for(task, toy), torch.float32))
+    layered = layered_of(toy, task, model_for(task, toy))
     ids = torch.tensor([[3, 17, 4, 80], [5, 6, EMPTY, EMPTY], [9, EMPTY, 2, 8]])
     together = layered.cut(ids)
     for lane in range(3):
         alone = layered.cut(ids[lane : lane + 1])
         for hop, own in zip(together.graph.hops, alone.graph.hops, strict=True):
-            share, expected = hop.nodes.share[lane], own.nodes.share[0]
+            share, expected = hop.rows.share[lane], own.rows.share[0]
             assert torch.equal(share[: len(expected)], expected)
             assert not share[len(expected) :].any()
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 def test_steps_that_are_cut_in_one_go_are_those_cut_one_by_one(toy, model, aggr):
-    task = Task(model, aggr, features="labels")
-    layered = Layered(by_levels(toy, task, model_for(task, toy), torch.float32))
+    task = task_of(model, aggr, "labels")
+    layered = layered_of(toy, task, model_for(task, toy))
     ids = torch.randint(EMPTY, toy.num_graphs, (4, 3, 5))
     ids[1, 2], ids[3] = EMPTY, EMPTY
     for batch, step in zip(layered.cut_steps(ids), ids, strict=True):
@@ -98,17 +123,10 @@ def tensors_of(part):
 
 def test_there_are_fewer_rows_than_nodes(toy):
     task = Task("gin", "vpa", features="ones")
-    layered = Layered(by_levels(toy, task, model_for(task, toy), torch.float32))
+    layered = layered_of(toy, task, model_for(task, toy))
     ids = torch.arange(60).unsqueeze(0)
     nodes = int(toy.node_ptr[60])
-    rows = [hop.nodes.share.shape[1] for hop in layered.cut(ids).graph.hops]
+    rows = [hop.rows.share.shape[1] for hop in layered.cut(ids).graph.hops]
     assert rows == sorted(rows)
     assert rows[0] < nodes / 5
     assert rows[-1] < nodes
-
-
-def test_which_models_have_levels(toy):
-    assert all(can_layer(model_for(Task(model, "vpa"), toy)) for model in ("gin", "gcn", "gat"))
-    wide = model_for(Task("sgc", "vpa"), toy)
-    wide.in_channels = 10_000
-    assert not can_layer(wide)

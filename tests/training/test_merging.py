@@ -39,10 +39,23 @@ def sample(tu_dir):
     return of
 
 
-def _curves(graphs, task, merging):
-    lanes = [Lane(fold, split) for fold, split in enumerate(splits(graphs.y, 5))][:2]
-    outcomes = fit(graphs, task, THREE_EPOCHS, lanes, dtype=torch.float64, merging=merging)
+def _lanes(graphs):
+    return [Lane(fold, split) for fold, split in enumerate(splits(graphs.y, 5))][:2]
+
+
+def _curves(graphs, task):
+    outcomes = fit(graphs, task, THREE_EPOCHS, _lanes(graphs), dtype=torch.float64)
     return np.array([[o.curve_train_loss, o.curve_val_acc, o.curve_test_acc] for o in outcomes])
+
+
+def _plain(graphs, task, reference):
+    """The plain loop's curves, fold after fold."""
+    return np.array(
+        [
+            reference.train_one_fold(graphs, task, THREE_EPOCHS, lane, torch.float64)
+            for lane in _lanes(graphs)
+        ]
+    )
 
 
 def _shuffled(graphs):
@@ -57,12 +70,12 @@ def _shuffled(graphs):
     return GraphSet.from_pyg(shuffled, name=graphs.name)
 
 
-def _assert_same(got, expected, graphs, task):
+def _assert_same(got, expected, graphs, task, reference):
     """Compare curves, as exactly as the order of the nodes leaves them."""
     if not np.allclose(got, expected, rtol=1e-9, atol=1e-9):
         # Where gradients are next to 0, Adam divides rounding by rounding. Then merging may matter
         # as much as the order of the nodes does, and no more.
-        other = _curves(_shuffled(graphs), task, merging=False)
+        other = _plain(_shuffled(graphs), task, reference)
         allowed = 10 * np.abs(other - expected).max()
         np.testing.assert_allclose(got[:, 0, 0], expected[:, 0, 0], rtol=1e-9)  # the first epoch
         np.testing.assert_allclose(got, expected, rtol=0, atol=allowed)
@@ -70,10 +83,10 @@ def _assert_same(got, expected, graphs, task):
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("name", DATASETS)
-def test_three_epochs_on_levels_are_those_on_whole_graphs(sample, name, model, aggr):
+def test_three_epochs_on_levels_are_those_of_the_plain_loop(sample, name, model, aggr, reference):
     graphs, task = sample(name), Task(model, aggr)
-    expected, got = (_curves(graphs, task, merging) for merging in (False, True))
-    _assert_same(got, expected, graphs, task)
+    expected = _plain(graphs, task, reference)
+    _assert_same(_curves(graphs, task), expected, graphs, task, reference)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +94,10 @@ def test_three_epochs_on_levels_are_those_on_whole_graphs(sample, name, model, a
     [("gin", "vpa", "auto"), ("gin", "max", "degree"), ("gcn", "max", "degree")],
 )
 @pytest.mark.parametrize("name", DATASETS)
-def test_planned_steps_on_merged_graphs_are_those_on_whole_ones(
-    sample, name, model, aggr, features, plan_steps, monkeypatch
+def test_planned_steps_are_those_of_the_plain_loop(
+    sample, name, model, aggr, features, planned, reference, monkeypatch
 ):
-    monkeypatch.setattr("gnn_vpa.training.tables._SHORT", 1)  # degrees are looked up
+    monkeypatch.setattr("gnn_vpa.training.trainer.MAX_DENSE_COLUMNS", 1)  # degrees are looked up
     graphs, task = sample(name), Task(model, aggr, features=features)
-    expected = _curves(graphs, task, merging=False)
-    plan_steps()
-    got = _curves(graphs, task, merging=True)
-    monkeypatch.undo()  # what this is compared with is trained as before
-    _assert_same(got, expected, graphs, task)
+    expected = _plain(graphs, task, reference)
+    _assert_same(_curves(graphs, task), expected, graphs, task, reference)

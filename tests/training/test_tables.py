@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from gnn_vpa.training import Task
-from gnn_vpa.training.resident import model_for
+from gnn_vpa.training.level_tables import level_tables, model_for
 from gnn_vpa.training.tables import tables
 
 CPU = torch.device("cpu")
@@ -17,7 +17,13 @@ FAMILIES = [
 
 
 def tables_of(graphs, tasks, merging=True):
-    return tables(graphs, tasks, model_for(tasks[0], graphs), CPU, torch.float64, merging)
+    model = model_for(tasks[0], graphs)
+    return tables(
+        level_tables(
+            graphs, tasks, model, CPU, torch.float64,
+            per_graph=True, max_dense_columns=64, merging=merging,
+        )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("tasks", FAMILIES, ids=lambda tasks: f"{tasks[0].model}-{tasks[0].aggr}")
@@ -28,10 +34,10 @@ def test_rows_stand_for_all_nodes_of_their_graph(toy, tasks, merging):
     for level in known.levels:
         rows = level.ptr.diff()
         owner = torch.repeat_interleave(rows)
-        counted = torch.zeros(len(sizes)).index_add_(0, owner, level.times[:-1].float())
+        counted = torch.zeros(len(sizes)).index_add_(0, owner, level.multiplicity[:-1].float())
         assert torch.equal(counted, sizes.float())
         assert level.largest == int(rows.max())
-        assert level.times[-1] == 0
+        assert level.multiplicity[-1] == 0
         assert torch.equal(rows, sizes) or (merging and bool((rows <= sizes).all()))
 
 
@@ -61,11 +67,21 @@ def test_for_the_maximum_equal_features_are_one_row(toy):
 
 
 def test_weights_are_those_of_each_task(toy):
-    tasks = [Task("gin", aggr, features="ones") for aggr in ("sum", "mean", "vpa")]
+    aggrs = ("sum", "mean", "vpa", "power(0.3)")
+    tasks = [Task("gcn", aggr, features="ones") for aggr in aggrs]
     first = tables_of(toy, tasks).levels[1].hop
-    lonely = first.rowptr.diff() == 1  # no neighbours; others have one kind of them
-    begin = first.rowptr[:-1][~lonely].long()
-    assert torch.equal(first.weight[:, begin], torch.ones(3, len(begin)).double())
-    total, mean, vpa = first.weight[:, begin + 1]
+    is_parent = first.col[:-1] % 2 == 1  # the odd sources; the even ones are neighbours'
+    weight = first.weight[:, :-1]
+    assert torch.equal(weight[:, is_parent], torch.ones(4, int(is_parent.sum())).double())
+    total, mean, vpa, power = weight[:, ~is_parent]
     torch.testing.assert_close(mean, torch.ones_like(mean))  # N / N
     torch.testing.assert_close(vpa, total.sqrt())  # N / sqrt(N)
+    torch.testing.assert_close(power, total**0.7)
+
+
+def test_a_parent_and_neighbours_of_its_colour_are_one_edge(toy):
+    tasks = [Task("gin", aggr, features="ones") for aggr in ("sum", "mean")]
+    first = tables_of(toy, tasks).levels[1].hop
+    assert bool((first.rowptr.diff() == 1).all())
+    degree = first.weight[0, :-1] - 1
+    assert torch.equal(first.weight[1, :-1], 1 + (degree > 0).double())

@@ -58,7 +58,7 @@ def test_real_data_equals_the_plain_loop(tu_dir, reference, model, aggr):
 
 @pytest.mark.parametrize("aggr", ["default", "vpa"])
 def test_wide_features_are_not_written_out(toy, reference, monkeypatch, aggr):
-    monkeypatch.setattr("gnn_vpa.training.resident._NARROW", 2)
+    monkeypatch.setattr("gnn_vpa.training.level_tables.MAX_PROPAGATED_COLUMNS", 2)
     monkeypatch.setattr("gnn_vpa.training.levels._NARROW", 2)
     task, lanes = Task("sgc", aggr, features="degree"), lanes_of(toy, 2)
     outcomes = fit(toy, task, SHORT, lanes, dtype=torch.float64)
@@ -98,7 +98,7 @@ class Killed(Exception):
 @pytest.mark.parametrize(("model", "aggr"), [("gin", "vpa"), ("gcn", "max"), ("gat", "vpa")])
 def test_an_interrupted_training_goes_on_to_the_same_bits(toy, tmp_path, monkeypatch, model, aggr):
     monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
-    monkeypatch.setattr("gnn_vpa.training.trainer._CACHED_ROWS", 200)  # several groups of lanes
+    monkeypatch.setattr("gnn_vpa.training.trainer.CACHED_ROWS", 200)  # several groups of lanes
     task, lanes, protocol = Task(model, aggr), lanes_of(toy, 5), Protocol(epochs=4, batch_size=16)
     expected = fit(toy, task, protocol, lanes)
     path = tmp_path / "state.pt"

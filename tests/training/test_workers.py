@@ -27,7 +27,7 @@ TASK = Task("gin", "vpa")
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch):
     """Let few lanes share a step, so that there are several groups."""
-    monkeypatch.setattr("gnn_vpa.training.trainer._CACHED_ROWS", 200)
+    monkeypatch.setattr("gnn_vpa.training.trainer.CACHED_ROWS", 200)
 
 
 @pytest.fixture

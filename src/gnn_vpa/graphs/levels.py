@@ -14,31 +14,31 @@ class Level(NamedTuple):
 
     Attributes:
         node: The first node of each colour: ``[C]``.
-        own: Its colour one level below: ``[C]``.
+        parent: Its colour one level below: ``[C]``.
         rowptr: Colour c has neighbours of the colours ``col[rowptr[c]:rowptr[c + 1]]`` of the level
             below, without repetition: ``[C + 1]``.
         col: Colours of the level below: ``[K]``.
-        times: How many neighbours have that colour: ``[K]``.
-        graph_ptr: Graph g has the colours ``colour[graph_ptr[g]:graph_ptr[g + 1]]``, without
+        multiplicity: How many neighbours have that colour: ``[K]``.
+        graph_ptr: Graph g holds the colours ``held[graph_ptr[g]:graph_ptr[g + 1]]``, without
             repetition: ``[G + 1]``.
-        colour: Colours of this level: ``[P]``.
-        nodes: How many nodes of the graph have that colour: ``[P]``.
+        held: Colours of this level: ``[P]``.
+        held_multiplicity: How many nodes of the graph have that colour: ``[P]``.
 
     Example:
         >>> pair = torch.tensor([0, 1, 2]), torch.tensor([1, 0])
         >>> _, after = levels(torch.tensor([0, 2]), *pair, torch.tensor([5, 5]), rounds=1)
-        >>> after.node, after.nodes
+        >>> after.node, after.held_multiplicity
         (tensor([0]), tensor([2]))
     """
 
     node: Tensor
-    own: Tensor
+    parent: Tensor
     rowptr: Tensor
     col: Tensor
-    times: Tensor
+    multiplicity: Tensor
     graph_ptr: Tensor
-    colour: Tensor
-    nodes: Tensor
+    held: Tensor
+    held_multiplicity: Tensor
 
 
 def levels(
@@ -48,8 +48,8 @@ def levels(
     start: Tensor,
     rounds: int,
     *,
-    sets: bool = False,
-    apart: bool = False,
+    ignore_counts: bool = False,
+    per_graph: bool = False,
 ) -> list[Level]:
     """Return the colours of all graphs before the first round of refinement and after each.
 
@@ -63,13 +63,13 @@ def levels(
         col: Sources: ``[E]``.
         start: An integer for each node, equal where the features are: ``[N]``.
         rounds: Number of message-passing layers.
-        sets: Whether neighbours' colours count as a set: enough for a network that takes the
-            maximum. ``times`` is then that of the colour's first node.
-        apart: Whether nodes of different graphs have different colours. The colours of a graph
+        ignore_counts: Whether neighbours' colours count as a set: enough for a network that takes
+            the maximum. ``multiplicity`` is then that of the colour's first node.
+        per_graph: Whether nodes of different graphs have different colours. The colours of a graph
             are then numbered one after the other, and so are the graphs'.
 
     Returns:
-        ``rounds + 1`` levels; the first one has neither ``own`` colours nor neighbours.
+        ``rounds + 1`` levels; the first one has neither parents nor neighbours.
 
     Example:
         A star of three leaves: one colour, then two, of which the leaf's occurs three times.
@@ -77,13 +77,13 @@ def levels(
         >>> star = torch.tensor([0, 3, 4, 5, 6]), torch.tensor([1, 2, 3, 0, 0, 0])
         >>> same = torch.zeros(4, dtype=torch.int64)
         >>> first, second = levels(torch.tensor([0, 4]), *star, same, rounds=1)
-        >>> first.nodes, second.nodes, second.times
+        >>> first.held_multiplicity, second.held_multiplicity, second.multiplicity
         (tensor([4]), tensor([1, 3]), tensor([3, 1]))
     """
     graph = torch.repeat_interleave(node_ptr.diff())
-    if apart and len(start) > 0:
+    if per_graph and len(start) > 0:
         start = graph * (int(start.max()) + 1) + start
-    colours = refinements(rowptr, col, start, rounds, sets=sets)
+    colours = refinements(rowptr, col, start, rounds, sets=ignore_counts)
     out: list[Level] = []
     for depth, colour in enumerate(colours):
         known = _known(colour)
@@ -91,11 +91,11 @@ def levels(
         node = number.new_full((known,), len(colour)).scatter_reduce_(0, colour, number, "amin")
         held, count = _occurring(graph * max(known, 1) + colour)
         graph_ptr, held = _rows(held, len(node_ptr) - 1, known)
-        own, below = node.new_empty(0), (node.new_zeros(1), node.new_empty(0), node.new_empty(0))
+        parent, below = node.new_empty(0), (node.new_zeros(1), node.new_empty(0), node.new_empty(0))
         if depth > 0:
-            own = colours[depth - 1][node]
+            parent = colours[depth - 1][node]
             below = _neighbours(node, rowptr.long(), col.long(), colours[depth - 1])
-        out.append(Level(node, own, *below, graph_ptr, held, count))
+        out.append(Level(node, parent, *below, graph_ptr, held, count))
     return out
 
 

@@ -1,29 +1,32 @@
-"""The paper's models: one definition each, for one model or for many trained side by side."""
+"""The models: one definition each, for one model or for many trained side by side."""
 
-from ._blocks import Blocks as Blocks
-from ._message import Scaled as Scaled
-from ._message import WithSelf as WithSelf
+from ._lane_rows import LaneRows as LaneRows
+from ._level_batch import Hop as Hop
+from ._level_batch import LevelBatch as LevelBatch
+from ._model import MODELS as MODELS
 from ._model import Model as Model
-from ._self_loops import Looped as Looped
 from ._self_loops import with_self_loops as with_self_loops
+from ._weighted_graph import WeightedGraph as WeightedGraph
 from .build import build_model as build_model
-from .deep import DeepGCN as DeepGCN
 from .gat import GAT as GAT
 from .gcn import GCN as GCN
 from .gin import GIN as GIN
 from .sgc import SGC as SGC
 
+from .deep import DeepGCN as DeepGCN  # isort: skip  # the order of imports is that of MODELS
+
 __all__ = [
     "GAT",
     "GCN",
     "GIN",
+    "MODELS",
     "SGC",
-    "Blocks",
     "DeepGCN",
-    "Looped",
+    "Hop",
+    "LaneRows",
+    "LevelBatch",
     "Model",
-    "Scaled",
-    "WithSelf",
+    "WeightedGraph",
     "build_model",
     "with_self_loops",
 ]

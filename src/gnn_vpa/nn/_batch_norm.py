@@ -1,30 +1,13 @@
 """Batch normalisation that counts nodes as often as they occur, in each lane by itself."""
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 
 from ..ops._backend import backend
-from ._blocks import Blocks
+from ._lane_rows import LaneRows, rates
 from ._lanes import add_bias, by_lane
 from ._normalise import normalise
 from ._traced import is_traced
-
-
-class Counts(NamedTuple):
-    """How often rows occur, as batch statistics need it: made once, used by several norms."""
-
-    share: Tensor  # [L, S, 1], of all nodes of the lane
-    busy: Tensor  # [L, 1, 1], 1 where a lane has nodes, else 0
-    unbiased: Tensor  # [L, 1, 1], M / (M - 1) for M nodes
-
-    @classmethod
-    def of(cls, nodes: Tensor, lanes: int) -> "Counts":
-        """Count ``nodes [L * S]``, of the type of the rows."""
-        count = nodes.view(lanes, -1, 1)
-        total = count.sum(1, keepdim=True)
-        return cls(count / torch.where(total > 0, total, 1), *_rates(total))
 
 
 class BatchNorm(nn.BatchNorm1d):
@@ -55,7 +38,7 @@ class BatchNorm(nn.BatchNorm1d):
     def forward(
         self,
         x: Tensor,
-        nodes: Tensor | Counts | Blocks | None = None,
+        nodes: Tensor | LaneRows | None = None,
         *,
         offset: Tensor | None = None,
         relu: bool = False,
@@ -64,7 +47,7 @@ class BatchNorm(nn.BatchNorm1d):
 
         Args:
             x: ``[rows, F]``.
-            nodes: How often each row occurs, ``[rows]``: by default once; or lanes' ``Blocks``.
+            nodes: How often each row occurs, ``[rows]``: by default once; or the rows of lanes.
             offset: ``[F]`` or ``[L, F]``, added before. Batch statistics take it out again, so
                 that with lanes or ``nodes`` it is not added at all: its gradient is 0 (with lanes
                 None), and only the running mean knows of it.
@@ -77,19 +60,23 @@ class BatchNorm(nn.BatchNorm1d):
         if offset is not None and self.weight.dim() == 1:
             shift = torch.add(shift, offset, alpha=0)
         fusible = not is_traced() and x.dtype in (torch.float32, torch.float64)
-        if fusible and backend(x) == "triton" and not isinstance(nodes, Counts):
+        lane_rows = nodes if isinstance(nodes, LaneRows) else None
+        if fusible and backend(x) == "triton":
             return self._fused(x, nodes, scale, shift, offset, relu)
-        if isinstance(nodes, Blocks):
-            return self._by_block(x, nodes, offset, relu)
+        if lane_rows is not None and lane_rows.lane is not None:
+            return self._by_block(x, lane_rows, offset, relu)
         rows = by_lane(x, len(scale))
         scale, shift = self._broadcast(scale), self._broadcast(shift)
         added = 0 if offset is None else self._broadcast(offset.detach())
         if self.training:
-            if not isinstance(nodes, Counts):
-                ones = rows.new_ones(len(x)) if nodes is None else nodes.to(rows)
-                nodes = Counts.of(ones, len(rows))
-            out, mean, var = normalise(rows, nodes.share, scale, shift, self.eps, relu)
-            self._follow(mean + added, var, nodes.busy, nodes.unbiased)
+            if lane_rows is None:
+                ones = rows.new_ones(len(x)) if nodes is None else nodes.to(rows)  # type: ignore[union-attr]
+                lane_rows = LaneRows.even(ones, len(rows))
+            assert lane_rows.share is not None
+            assert lane_rows.busy is not None
+            assert lane_rows.unbiased is not None
+            out, mean, var = normalise(rows, lane_rows.share, scale, shift, self.eps, relu)
+            self._follow(mean + added, var, lane_rows.busy, lane_rows.unbiased)
         else:
             mean, var = self._broadcast(self.running_mean), self._broadcast(self.running_var)
             slope = scale * (var + self.eps).rsqrt()
@@ -101,7 +88,7 @@ class BatchNorm(nn.BatchNorm1d):
     def _fused(
         self,
         x: Tensor,
-        nodes: Tensor | Blocks | None,
+        nodes: Tensor | LaneRows | None,
         scale: Tensor,
         shift: Tensor,
         offset: Tensor | None,
@@ -112,29 +99,29 @@ class BatchNorm(nn.BatchNorm1d):
 
         offset = None if offset is None else offset.detach().contiguous()
         running = (self.running_mean, self.running_var, self.num_batches_tracked)
-        blocks = nodes if isinstance(nodes, Blocks) else None
-        parts = _norm_kernels.parts_of(len(x), len(scale), blocks)
+        lane_rows = nodes if isinstance(nodes, LaneRows) else None
+        parts = _norm_kernels.parts_of(len(x), len(scale), lane_rows)
         if not self.training:
             return _norm_kernels.judge(
                 x.contiguous(), scale, shift, offset, *running[:2], self.eps, relu, parts
             )
-        count = nodes.nodes if isinstance(nodes, Blocks) else nodes
+        count = nodes.multiplicity if isinstance(nodes, LaneRows) else nodes
         count = x.new_ones(len(x)) if count is None else count
         settings = (offset, running, self.eps, self.momentum, relu, parts)
         return FusedNorm.apply(x, count, scale, shift, settings)  # type: ignore[no-any-return, no-untyped-call]
 
-    def _by_block(self, x: Tensor, blocks: Blocks, offset: Tensor | None, relu: bool) -> Tensor:
+    def _by_block(self, x: Tensor, blocks: LaneRows, offset: Tensor | None, relu: bool) -> Tensor:
         """Write the formula down, for every device: each row with its lane's statistics."""
         lane, added = blocks.row_lane, 0 if offset is None else offset.detach()
         if self.training:
-            count = blocks.nodes.to(x).unsqueeze(1)
+            count = blocks.multiplicity.to(x).unsqueeze(1)
             total = count.new_zeros(len(self.weight), 1).index_add(0, lane, count)
             safe = torch.where(total > 0, total, 1)
             nothing = torch.zeros_like(self.weight)
             mean = nothing.index_add(0, lane, count * x) / safe
             var = nothing.index_add(0, lane, count * (x - mean[lane]).square()) / safe
             mean_now, var_now = (t.detach().unsqueeze(1) for t in (mean + added, var))
-            self._follow(mean_now, var_now, *_rates(total.unsqueeze(1)))
+            self._follow(mean_now, var_now, *rates(total.unsqueeze(1)))
         else:
             mean, var = self.running_mean - added, self.running_var
         slope = self.weight * (var + self.eps).rsqrt()
@@ -153,7 +140,3 @@ class BatchNorm(nn.BatchNorm1d):
         """Shape ``[F]`` or ``[L, F]`` so that it meets rows ``[L, S, F]``: ``[L, 1, F]``."""
         return values.view(-1, 1, self.num_features)
 
-
-def _rates(total: Tensor) -> tuple[Tensor, Tensor]:
-    """Return whether there are nodes, 1 or 0, and ``M / (M - 1)`` for ``M`` of them."""
-    return (total > 0).to(total), total / (total - 1).clamp(min=1)

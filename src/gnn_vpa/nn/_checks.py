@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..errors import UsageError
 from ..ops._formats import check_device
-from ._blocks import Blocks
+from ._lane_rows import LaneRows
 
 
 def checked_choice(name: str, value: str, choices: Sequence[str]) -> Any:
@@ -52,10 +52,10 @@ def check_input(x: Tensor, in_channels: int) -> None:
             )
 
 
-def check_nodes(nodes: Tensor | Blocks | None, x: Tensor) -> None:
+def check_nodes(nodes: Tensor | LaneRows | None, x: Tensor) -> None:
     """Raise unless ``nodes``, where given, says of every row of ``x`` how often it occurs."""
-    if isinstance(nodes, Blocks):
-        nodes = nodes.nodes
+    if isinstance(nodes, LaneRows):
+        nodes = nodes.multiplicity
     if nodes is None:
         return
     if not isinstance(nodes, Tensor):

@@ -1,25 +1,42 @@
-"""What the paper's four models share: how they are called."""
+"""What all models share: how they are called, and what they say of themselves."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
-from ..ops import Graph
-from ..ops._aggregate import Aggregation
-from ._blocks import Blocks
+from ..aggregations import AGGREGATIONS, Aggregation, aggregation
+from ..errors import UsageError
 from ._checks import check_counts, check_input, check_nodes, one_hot
 from ._heads import LevelsHead, MLPHead
-from ._layers import Joint, Layers, Readouts
-from ._linear import Mix
-from ._message import GraphLike, aggregate
+from ._lane_rows import LaneRows
+from ._level_batch import LevelBatch
+from ._weighted_graph import GraphLike, WeightedGraph
 
-Readout = GraphLike | Joint | Readouts
+MixKind = Literal["with_self", "root_and_neighbours", "attention", "propagation"]
+
+#: The models by name: a subclass of ``Model`` that has a name enters itself.
+MODELS: "dict[str, type[Model]]" = {}
 
 
 class Model(nn.Module, ABC):
     """A classifier of graphs: layers, then a head.
+
+    A model states its traits, and everything else reads them: ``build_model``, the command line,
+    the engines that train, and theory.
+
+    ================  ==============================================================================
+    ``name``          what users type; a class without one is not in ``build_model``
+    ``mixes``         what a layer does with neighbours: ``h_i + aggr_j h_j`` (with_self), one
+                      product for each of both (root_and_neighbours), attention, or a propagation
+                      without weights
+    ``variants``      other defaults by variant, such as what the paper prints
+    ``takes``         whether it has an aggregation
+    ``exponent``      p of a layer's scale, for its aggregation; None for the maximum
+    ``pooling``       p of the readout's scale ``N^(-p)``; None for the maximum
+    ``rounds``        rounds of 1-WL that know all that the model can know of a node
+    ================  ==============================================================================
 
     Every model is called as ``model(x, graph, readout, nodes=None, uniform=None)``:
 
@@ -52,6 +69,7 @@ class Model(nn.Module, ABC):
         >>> model = build_model("gin", in_channels=1, num_classes=2).eval()
         >>> star = torch.tensor([[1, 2, 3, 0, 0, 0], [0, 0, 0, 1, 2, 3]])
         >>> whole = model(torch.ones(4, 1), star, torch.zeros(4, dtype=torch.int64))
+        >>> from gnn_vpa.ops import Graph
         >>> merged = Graph(torch.tensor([[1, 0], [0, 1]]), 2, multiplicity=torch.tensor([3, 1]))
         >>> nodes = torch.tensor([1, 3])
         >>> readout = Graph.readout(torch.tensor([0, 0]), multiplicity=nodes)
@@ -68,12 +86,94 @@ class Model(nn.Module, ABC):
         torch.Size([1, 2])
     """
 
+    name: ClassVar[str] = ""
+    mixes: ClassVar[MixKind]
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    keeps_parent: ClassVar[bool] = False  # whether layers read their rows' parents by themselves
     head: MLPHead | LevelsHead
 
-    def __init__(self, in_channels: int, width: int, depth: int) -> None:
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if cls.__dict__.get("name"):
+            MODELS[cls.name] = cls
+
+    def __init__(self, in_channels: int, width: int, depth: int, aggr: str) -> None:
         super().__init__()
         check_counts(in_channels=in_channels, width=width, depth=depth)
         self.in_channels = in_channels
+        self.aggr = self.checked_aggregation(aggr).name
+
+    @classmethod
+    def takes(cls, entry: Aggregation) -> bool:
+        """Say whether the model has an aggregation.
+
+        Example:
+            >>> from gnn_vpa.nn import GAT, GIN
+            >>> vpa, largest = aggregation("vpa"), aggregation("max")
+            >>> GIN.takes(vpa), GIN.takes(largest), GAT.takes(largest)
+            (True, True, False)
+        """
+        return entry.kind != "plain"
+
+    @classmethod
+    def aggregations(cls) -> list[str]:
+        """List the aggregations that the model has.
+
+        Example:
+            >>> from gnn_vpa.nn import GAT, GIN
+            >>> GIN.aggregations(), GAT.aggregations()
+            (['sum', 'mean', 'max', 'vpa'], ['default', 'vpa'])
+        """
+        return [entry.name for entry in AGGREGATIONS.values() if cls.takes(entry)]
+
+    @classmethod
+    def checked_aggregation(cls, aggr: str) -> Aggregation:
+        """Return an aggregation that the model has, or raise.
+
+        Example:
+            >>> from gnn_vpa.nn import GIN
+            >>> GIN.checked_aggregation("power(0.3)").exponent
+            0.3
+        """
+        entry = aggregation(aggr)
+        if not cls.takes(entry):
+            known = ", ".join([*cls.aggregations(), "power(p)"])
+            raise UsageError(f"aggr: {cls.__name__} has no {entry.name!r}, expected one of {known}.")
+        return entry
+
+    @property
+    def exponent(self) -> float | None:
+        """``p`` of the scale of a layer's sums; None for the maximum.
+
+        Example:
+            >>> from gnn_vpa.nn import GIN
+            >>> GIN(7, 2, "mean").exponent
+            1.0
+        """
+        return aggregation(self.aggr).exponent
+
+    @property
+    def pooling(self) -> float | None:
+        """``p`` of the readout's scale ``N^(-p)``; None for the maximum.
+
+        Example:
+            >>> from gnn_vpa.nn import SGC
+            >>> SGC(7, 2, "default").pooling
+            0.0
+        """
+        entry = aggregation(self.aggr)
+        return 0.0 if entry.kind == "plain" else entry.exponent
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of 1-WL that know all that the model can know of a node.
+
+        Example:
+            >>> from gnn_vpa.nn import GIN
+            >>> GIN(7, 2, depth=3).rounds
+            3
+        """
+        return len(self.convs)  # type: ignore[arg-type]
 
     def dropout_shape(self, num_graphs: int) -> tuple[int, ...]:
         """Return the shape of ``uniform`` for so many graphs; the graphs are its last axis but one.
@@ -85,49 +185,55 @@ class Model(nn.Module, ABC):
         """
         return self.head.dropout_shape(num_graphs)
 
-    def row_parameters(self, graph: Layers | None, codes: bool = False) -> dict[str, int]:
+    def row_parameters(self, batch: LevelBatch, codes: bool = False) -> dict[str, int]:
         """Return the weights that rows of nodes meet, each with the level of these rows.
 
-        With ``Blocks`` of rows these weights are needed for each block of the level, the others
-        (the norms' and the head's) for each lane.
+        With blocks of rows these weights are needed for each block of the level, the others (the
+        norms' and the head's) for each lane.
 
         Args:
-            graph: The batch by levels that the model is called with; None: it has one level.
+            batch: What the model is called with.
             codes: Whether the input is codes, which a head that reads it looks up first.
         """
-        levels = self._row_parameters(graph)
+        levels = self._row_parameters(batch)
         reads_input = codes and isinstance(self.head, LevelsHead)
         return levels | {"head.lins.0.weight": 0} if reads_input else levels
 
     @abstractmethod
-    def _row_parameters(self, graph: Layers | None) -> dict[str, int]:
+    def _row_parameters(self, batch: LevelBatch) -> dict[str, int]:
         """Return those of the layers."""
 
-    def _checked(
-        self, x: Tensor, nodes: Tensor | Blocks | None = None, *, written_out: bool = False
-    ) -> Tensor:
+    def _batch(
+        self,
+        graph: GraphLike | LevelBatch | None,
+        readout: GraphLike | None,
+        nodes: Tensor | LaneRows | None,
+        layers: int,
+    ) -> LevelBatch:
+        """Return what the layers and the readout sum over."""
+        if isinstance(graph, LevelBatch):
+            return graph
+        has_loops = isinstance(graph, WeightedGraph) and graph.loops and graph.weight is None
+        if has_loops and self.mixes not in ("attention", "propagation"):
+            raise UsageError(
+                f"graph: {type(self).__name__} adds each node to its neighbours by itself. Pass "
+                "the graph without self-loops."
+            )
+        levels = layers + 1 if isinstance(self.head, LevelsHead) else 1
+        return LevelBatch.plain(graph, readout, nodes, layers, levels)
+
+    def _checked(self, x: Tensor, batch: LevelBatch | None = None) -> Tensor:
+        """Check the input; codes are written out for the maximum, which is not linear."""
         check_input(x, self.in_channels)
-        check_nodes(nodes, x)
-        if written_out and not x.is_floating_point():
+        check_nodes(None if batch is None else batch.rows, x)
+        late = batch is not None and all(hop.is_sum for hop in batch.hops[:1])
+        if aggregation(self.aggr).kind == "maximum" and not late and not x.is_floating_point():
             return one_hot(x, self.in_channels, next(self.parameters()).dtype)
         return x
 
-    def _scores(
-        self,
-        levels: Sequence[Tensor],
-        readout: Readout,
-        aggr: Aggregation,
-        uniform: Tensor | None,
-    ) -> Tensor:
-        first = None
-        pools: list[Mix]
-        if isinstance(readout, Joint):
-            pools, first = [readout.pool], readout.first
-        elif isinstance(readout, Readouts):
-            pools = readout.pools(aggr)
-        else:
-            if isinstance(readout, Tensor) and readout.dim() == 1:
-                readout = Graph.readout(readout)
-            pools = [partial(aggregate, graph=readout, aggr=aggr)] * len(levels)
-        scores: Tensor = self.head(levels, pools, uniform, first)
+    def _scores(self, levels: Sequence[Tensor], batch: LevelBatch, uniform: Tensor | None) -> Tensor:
+        if not batch.readouts:
+            raise UsageError("readout: expected the graph of each node, such as PyG's batch.")
+        aggr = "sum" if self.aggr == "default" else self.aggr
+        scores: Tensor = self.head(levels, batch.pools(aggr), uniform, batch.first)
         return scores

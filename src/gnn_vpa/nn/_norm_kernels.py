@@ -2,7 +2,7 @@
 
 A lane's rows are cut into parts, one program each. The first kernel sums up each part, the second
 combines the sums of a lane's parts and goes over its own part with the result. The order of every
-sum is fixed, so every run gives the same bits. Lanes have as many rows each, or blocks (`Blocks`),
+sum is fixed, so every run gives the same bits. Lanes have as many rows each, or blocks (`LaneRows`),
 which are their parts then.
 """
 
@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ..ops._triton import _ceil, _device, _power_of_2
-from ._blocks import Blocks
+from ._lane_rows import LaneRows
 
 _TILE = 64  # rows that a program holds at a time
 _PARTS = 64  # parts of a lane, at most: a program combines their sums in one go
@@ -245,9 +245,9 @@ class Parts(NamedTuple):
         return grid, told, {"TILE": min(_TILE, self.size), "BLOCK": block, "num_warps": 4}
 
 
-def parts_of(rows: int, lanes: int, blocks: Blocks | None) -> Parts:
+def parts_of(rows: int, lanes: int, blocks: LaneRows | None) -> Parts:
     """Divide ``rows`` of some lanes into parts."""
-    if blocks is not None:
+    if blocks is not None and blocks.lane is not None:
         size = rows // len(blocks.lane)
         return Parts(blocks.lane, blocks.ptr, 0, size, blocks.most, len(blocks.lane), lanes)
     own = rows // lanes

@@ -1,45 +1,19 @@
 """Self-loops: in GAT and SGC every node is a neighbour of itself, exactly once."""
 
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor
 
 from ..errors import UsageError
 from ..ops import Graph
 from ..ops._cache import as_graph
 from ..ops._csr import rows
+from ._weighted_graph import GraphLike, WeightedGraph
+
+_known: WeakKeyDictionary[Graph, WeightedGraph] = WeakKeyDictionary()
 
 
-class Looped(NamedTuple):
-    """A graph whose edges hold one self-loop for each node already.
-
-    With ``power``, lanes of one step may differ in GAT's form: the exponent of each target,
-    ``[num_targets]``, in the place of the model's own. Its ``s_i = (sum_j c_ij^2)^(-p_i)`` has 0
-    for the default form and 1/2 for vpa.
-
-    ``with_self_loops`` makes one. Make it by hand where the edges come prepared, and for a merged
-    graph: add the loops to the whole graph and merge then, because among merged nodes an edge to
-    oneself may stand for neighbours of the same kind.
-
-    Example:
-        Two joined nodes with their self-loops, merged into one with two neighbours of its kind.
-
-        >>> loop = torch.tensor([[0], [0]])
-        >>> merged = Looped(Graph(loop, num_nodes=1, multiplicity=torch.tensor([2])))
-        >>> merged.graph.count
-        tensor([2.])
-    """
-
-    graph: Graph
-    power: Tensor | None = None
-
-
-_known: WeakKeyDictionary[Graph, Looped] = WeakKeyDictionary()
-
-
-def with_self_loops(graph: Graph | Tensor | Looped, num_nodes: int | None = None) -> Looped:
+def with_self_loops(graph: GraphLike, num_nodes: int | None = None) -> WeightedGraph:
     """Return the graph with exactly one self-loop for each node, as PyG's layers add them.
 
     Self-loops that are there are taken out first; those added come last. The result is remembered,
@@ -53,7 +27,12 @@ def with_self_loops(graph: Graph | Tensor | Looped, num_nodes: int | None = None
         >>> with_self_loops(torch.tensor([[0, 0], [1, 0]]), num_nodes=3).graph
         Graph(num_sources=3, num_targets=3, num_edges=4)
     """
-    if isinstance(graph, Looped):
+    if isinstance(graph, WeightedGraph):
+        if not graph.loops:
+            raise UsageError(
+                "graph: a WeightedGraph must hold the self-loops already: add them with "
+                "with_self_loops, and pass loops=True."
+            )
         return graph
     graph = as_graph(graph, num_nodes)
     if graph not in _known:
@@ -61,13 +40,13 @@ def with_self_loops(graph: Graph | Tensor | Looped, num_nodes: int | None = None
     return _known[graph]
 
 
-def _looped(graph: Graph) -> Looped:
+def _looped(graph: Graph) -> WeightedGraph:
     if graph.weight is not None:
         raise UsageError("graph: GAT and SGC take no edge weights. Pass an edge_index.")
     if graph.multiplicity is not None:
         raise UsageError(
             "graph: edges with multiplicities must hold the self-loops already. Add them with "
-            "with_self_loops before merging, and pass Looped(graph)."
+            "with_self_loops before merging, and pass WeightedGraph(graph, loops=True)."
         )
     if graph.num_sources != graph.num_targets:
         raise UsageError(
@@ -78,4 +57,4 @@ def _looped(graph: Graph) -> Looped:
     kept = source != target
     loops = torch.arange(graph.num_targets, dtype=source.dtype, device=graph.device)
     ends = [torch.cat([end[kept], loops]) for end in (source, target)]
-    return Looped(Graph(torch.stack(ends), graph.num_targets))
+    return WeightedGraph(Graph(torch.stack(ends), graph.num_targets), loops=True)

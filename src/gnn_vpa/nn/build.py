@@ -1,24 +1,13 @@
 """The paper's models by name."""
 
-from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Any
 
 from ._checks import checked_choice
-from ._model import Model
-from .gat import GAT
-from .gcn import GCN
-from .gin import GIN
-from .sgc import SGC
+from ._model import MODELS, Model
 
-_MODELS: dict[str, Callable[..., Model]] = {"gin": GIN, "gcn": GCN, "gat": GAT, "sgc": SGC}
-
-# Where the paper's text differs from the configuration that its authors released, which is what
-# the classes have as defaults.
-_VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
-    "released": {},
-    "printed": {"gin": {"depth": 5, "hidden": 64}, "sgc": {"K": 5}},
-}
+# The classes' defaults are the configuration that the authors released.
+_VARIANTS = ("released", "printed")
 
 
 def build_model(
@@ -29,7 +18,7 @@ def build_model(
     variant: str = "released",
     **overrides: Any,
 ) -> Model:
-    """Build one of the paper's models, with PyTorch's and PyG's default initial weights.
+    """Build a model by its name, with PyTorch's and PyG's default initial weights.
 
     =======  ===========================================  ==========================  ==============
     name     layers, each of width 64                     head                        ``aggr``
@@ -41,9 +30,12 @@ def build_model(
     ``gat``  5 x ``relu(s_i sum_j c_ij W h_j + b)``, one  as gcn                      default, vpa
              head, self-loops
     ``sgc``  ``relu(W P^K x + b)``, K = 1, self-loops     as gcn                      default, vpa
+    ``deep`` gcn of 64 layers, with residuals that keep   as gcn                      as gcn
+             the variance where ``branch < 1``
     =======  ===========================================  ==========================  ==============
 
-    The same aggregation serves layers and readout; ``default`` (plain attention, plain
+    Every model also has ``power(p)``, a sum over N neighbours times ``N^(-p)`` with any p. The same
+    aggregation serves layers and readout; ``default`` (plain attention, plain
     normalisation) reads out by sum. Dropout is 0.5.
 
     The table is what the authors released, and what the published numbers were made with. The
@@ -52,13 +44,13 @@ def build_model(
     with a hidden layer of 64. (It says nothing of the layers' own MLPs: they stay as released.)
 
     Args:
-        name: ``"gin"``, ``"gcn"``, ``"gat"`` or ``"sgc"``, in any case.
+        name: As in the table, in any case.
         in_channels: Number of node features.
         num_classes: Number of classes of graphs.
         aggr: The aggregation, as in the table.
         variant: ``"released"`` or ``"printed"``.
-        **overrides: Other ``width``, ``depth``, ``dropout``, ``hidden`` or ``K``, where the model
-            has it.
+        **overrides: Other ``width``, ``depth``, ``dropout``, ``hidden``, ``K`` or ``branch``, where
+            the model has it.
 
     Returns:
         A module to be called as ``model(x, graph, readout)``: features ``[nodes, in_channels]``,
@@ -83,9 +75,9 @@ def build_model(
         >>> functional_call(model, weights, (torch.randn(15, 7), graphs, batch)).shape
         torch.Size([6, 2])
     """
-    name = checked_choice("name", name, list(_MODELS))
-    settings = _VARIANTS[checked_choice("variant", variant, list(_VARIANTS))].get(name, {})
-    model = _MODELS[name]
+    name = checked_choice("name", name, list(MODELS))
+    model = MODELS[name]
+    settings = model.variants.get(checked_choice("variant", variant, _VARIANTS), {})
     options = [
         key for key, p in signature(model).parameters.items() if p.kind is Parameter.KEYWORD_ONLY
     ]

@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Iterator
-from functools import partial
 
 import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from ._blocks import Blocks
+from ._lane_rows import LaneRows
 from ._lanes import by_lane
-from ._message import GraphLike, aggregate
+from ._level_batch import LevelBatch
+from ._weighted_graph import GraphLike
 from .gcn import GCN
 
 
@@ -25,7 +25,8 @@ class DeepGCN(GCN):
     Args:
         in_channels: Number of node features.
         num_classes: Number of classes of graphs.
-        aggr: ``"sum"``, ``"mean"``, ``"max"`` or ``"vpa"``, for neighbours and for the readout.
+        aggr: ``"sum"``, ``"mean"``, ``"max"``, ``"vpa"`` or ``"power(p)"``, for neighbours and for
+            the readout.
         width: Width of the layers.
         depth: Number of layers.
         dropout: Probability of dropping a pooled feature.
@@ -40,6 +41,8 @@ class DeepGCN(GCN):
         torch.Size([2, 2])
     """
 
+    name = "deep"
+    keeps_parent = True
     keep: Tensor  # sqrt(1 - a^2); buffers, so that lanes may differ in them
     renew: Tensor  # a
 
@@ -64,7 +67,10 @@ class DeepGCN(GCN):
         self.register_buffer("renew", torch.tensor(math.sqrt(branch)))
 
     def signals(
-        self, x: Tensor, graph: GraphLike, nodes: Tensor | Blocks | None = None
+        self,
+        x: Tensor,
+        graph: GraphLike | LevelBatch,
+        nodes: Tensor | LaneRows | None = None,
     ) -> Iterator[Tensor]:
         """Yield ``z_1`` to ``z_L``, ``[rows, width]``: the layers before their activation.
 
@@ -73,28 +79,29 @@ class DeepGCN(GCN):
             >>> [z.shape for z in DeepGCN(1, 2, width=8, depth=2).signals(torch.ones(2, 1), pair)]
             [torch.Size([2, 8]), torch.Size([2, 8])]
         """
-        # The maximum is not linear: codes cannot be looked up before it.
-        x = self._checked(x, nodes, written_out=self.aggr == "max")
-        mix = partial(aggregate, graph=graph, aggr=self.aggr)
-        first, *others = self.convs
-        z = first(x, mix)
+        batch = self._batch(graph, None, nodes, len(self.convs))
+        x = self._checked(x, batch)
+        first, *others = zip(self.convs, batch.hops, strict=True)
+        z = first[0](x, first[1], self.aggr)
         yield z
-        for conv in others:
-            z = _scaled(z, self.keep) + _scaled(conv(z.relu(), mix), self.renew)
+        for conv, hop in others:
+            renewed = conv(z.relu(), hop, self.aggr)
+            z = _scaled(hop.from_parent(z), self.keep) + _scaled(renewed, self.renew)
             yield z
 
-    def forward(  # type: ignore[override]  # it takes no batches by levels
+    def forward(
         self,
         x: Tensor,
-        graph: GraphLike,
-        readout: GraphLike,
-        nodes: Tensor | Blocks | None = None,
+        graph: GraphLike | LevelBatch,
+        readout: GraphLike | None = None,
+        nodes: Tensor | LaneRows | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
-        for z in self.signals(x, graph, nodes):
+        batch = self._batch(graph, readout, nodes, len(self.convs))
+        for z in self.signals(x, batch):
             x = z
-        return self._scores([x.relu()], readout, self.aggr, uniform)
+        return self._scores([x.relu()], batch, uniform)
 
 
 def _scaled(x: Tensor, factor: Tensor) -> Tensor:

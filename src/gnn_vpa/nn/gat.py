@@ -1,32 +1,33 @@
 """The graph attention network (Veličković et al., 2018), plain and variance-preserving."""
 
 import math
-from typing import Any, Literal, get_args
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..ops import Graph, attend
+from ..aggregations import Aggregation, aggregation
+from ..ops import Graph
 from ..ops._attend import attend_by_power
 from ..ops._backend import backend
 from ..ops._edges import from_sources, from_targets
-from ._bias_relu import bias_relu
-from ._blocks import Blocks
-from ._checks import checked_choice
+from ._checks import check_input, check_nodes
 from ._heads import MLPHead
-from ._lanes import add_bias, by_lane
-from ._layers import Hop, Layers
+from ._lane_rows import LaneRows
+from ._lanes import by_lane
+from ._layer import Layer
+from ._level_batch import Hop, LevelBatch
 from ._linear import Linear
-from ._model import Model, Readout
-from ._self_loops import Looped, with_self_loops
+from ._model import Model
+from ._self_loops import with_self_loops
 from ._traced import is_traced
+from ._weighted_graph import GraphLike, WeightedGraph
 
-Attention = Literal["default", "vpa"]
 _SLOPE = 0.2  # of the leaky ReLU, as in PyG
 
 
-class _GATConv(nn.Module):
+class _GATConv(Layer):
     """``s_i sum_j c_ij W x_j + b``; the class ``GAT`` says what the letters mean."""
 
     def __init__(self, in_channels: int, width: int) -> None:
@@ -39,32 +40,24 @@ class _GATConv(nn.Module):
             bound = math.sqrt(6 / (weight.shape[-2] + weight.shape[-1]))  # Glorot's, as in PyG
             nn.init.uniform_(weight, -bound, bound)
 
-    def forward(
-        self,
-        x: Tensor,
-        looped: Looped,
-        aggr: Literal["sum", "vpa"],
-        hop: Hop | None = None,
-    ) -> Tensor:
-        """Attend; with ``hop``, which says what row before a row after stems from, and a ReLU."""
-        x = self.lin(x)
-        graph, power = looped
+    @property
+    def added(self) -> Tensor:
+        return self.bias
+
+    def combine(self, x: Tensor, hop: Hop, aggr: str) -> Tensor:
+        assert isinstance(hop.graph, WeightedGraph)
+        x, graph, power = self.lin(x), hop.graph.graph, hop.graph.power
         both = self._sent_and_received(x)
-        sent, received = both[:, :1], both[:, 1:]
-        received = received if hop is None else hop.take(received)
-        finish = add_bias if hop is None else bias_relu
+        sent, received = both[:, :1], hop.from_parent(both[:, 1:])
+        if power is None:
+            power = x.new_full((graph.num_targets,), attention_exponent(aggr))
         if _is_fusible(x, graph):
             from ._fused_attention import FusedAttention
 
-            if power is None:
-                power = x.new_full((graph.num_targets,), 0.5 if aggr == "vpa" else 0)
-            out = FusedAttention.apply(x, sent, received, graph, power, _SLOPE)  # type: ignore[no-untyped-call]
-            return finish(out, self.bias)
+            out: Tensor = FusedAttention.apply(x, sent, received, graph, power, _SLOPE)  # type: ignore[no-untyped-call]
+            return out
         logits = from_sources(sent, graph) + from_targets(received, graph)
-        logits = F.leaky_relu(logits, _SLOPE).squeeze(1)
-        if power is None:
-            return finish(attend(x, graph, logits, aggr), self.bias)
-        return finish(attend_by_power(x, graph, logits, power), self.bias)
+        return attend_by_power(x, graph, F.leaky_relu(logits, _SLOPE).squeeze(1), power)
 
     def _sent_and_received(self, x: Tensor) -> Tensor:
         """Return ``<a_src, x_i>`` and ``<a_dst, x_i>``, ``[rows, 2]``, each lane with its own."""
@@ -87,10 +80,13 @@ class GAT(Model):
     ``s_i = 1`` and reads out by sum; ``"vpa"`` has ``s_i = 1/sqrt(sum_j c_ij^2)``, without
     gradient, and reads out by vpa. The head is GCN's.
 
+    ``"power(p)"`` has ``s_i = (sum_j c_ij^2)^(p - 1)``, which is ``N^(1 - p)`` where all N
+    coefficients are alike: ``N^(-p) sum_j W h_j`` in all.
+
     Args:
         in_channels: Number of node features.
         num_classes: Number of classes of graphs.
-        aggr: ``"default"`` or ``"vpa"``.
+        aggr: ``"default"``, ``"vpa"`` or ``"power(p)"``.
         width: Width of the layers.
         depth: Number of layers.
         dropout: Probability of dropping a pooled feature.
@@ -103,6 +99,9 @@ class GAT(Model):
         torch.Size([2, 2])
     """
 
+    name = "gat"
+    mixes = "attention"
+
     def __init__(
         self,
         in_channels: int,
@@ -114,16 +113,34 @@ class GAT(Model):
         dropout: float = 0.5,
         hidden: int = 128,
     ) -> None:
-        super().__init__(in_channels, width, depth)
-        self.aggr: Attention = checked_choice("aggr", aggr, get_args(Attention))
+        super().__init__(in_channels, width, depth, aggr)
         widths = [in_channels] + [width] * (depth - 1)
         self.convs = nn.ModuleList(_GATConv(wide, width) for wide in widths)
         self.head = MLPHead(width, hidden, num_classes, dropout)
 
-    def _row_parameters(self, graph: Layers | None) -> dict[str, int]:
-        assert graph is not None
+    @classmethod
+    def takes(cls, entry: Aggregation) -> bool:
+        """Say whether the model has an aggregation.
+
+        Example:
+            >>> GAT.takes(aggregation("power(0.3)")), GAT.takes(aggregation("sum"))
+            (True, False)
+        """
+        return takes_coefficients(entry)
+
+    @property
+    def exponent(self) -> float:
+        """``p`` of a layer's scale ``(sum_j c_ij^2)^(-p)``.
+
+        Example:
+            >>> GAT(7, 2, "default").exponent, GAT(7, 2, "vpa").exponent
+            (0.0, 0.5)
+        """
+        return attention_exponent(self.aggr)
+
+    def _row_parameters(self, batch: LevelBatch) -> dict[str, int]:
         levels: dict[str, int] = {}
-        for number in range(len(graph.hops)):
+        for number in range(len(batch.hops)):
             for name in ("lin.weight", "att_src", "att_dst"):
                 levels[f"convs.{number}.{name}"] = number
             levels[f"convs.{number}.bias"] = number + 1
@@ -132,20 +149,42 @@ class GAT(Model):
     def forward(
         self,
         x: Tensor,
-        graph: Graph | Tensor | Looped | Layers,
-        readout: Readout,
-        nodes: Tensor | Blocks | None = None,
+        graph: GraphLike | LevelBatch,
+        readout: GraphLike | None = None,
+        nodes: Tensor | LaneRows | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
-        """Return scores ``[graphs, num_classes]``; ``graph`` gets self-loops if not ``Looped``."""
-        x = self._checked(x, nodes)
-        way: list[tuple[Any, Hop | None]]
-        if isinstance(graph, Layers):
-            way = [(hop.graph, hop) for hop in graph.hops]
-        else:
-            way = [(with_self_loops(graph, x.shape[0]), None)] * len(self.convs)
-        aggr: Literal["sum", "vpa"] = "vpa" if self.aggr == "vpa" else "sum"
-        for conv, (looped, hop) in zip(self.convs, way, strict=True):
-            x = conv(x, looped, aggr, hop)
-            x = x.relu() if hop is None else x
-        return self._scores([x], readout, aggr, uniform)
+        """Return scores ``[graphs, num_classes]``; ``graph`` gets self-loops if it has none."""
+        check_input(x, self.in_channels)
+        if not isinstance(graph, LevelBatch):
+            graph = with_self_loops(graph, x.shape[0])
+        batch = self._batch(graph, readout, nodes, len(self.convs))
+        check_nodes(batch.rows, x)
+        for conv, hop in zip(self.convs, batch.hops, strict=True):
+            x = cast(Layer, conv).activated(x, hop, self.aggr)
+        return self._scores([x], batch, uniform)
+
+
+def attention_exponent(aggr: str) -> float:
+    """Return ``p`` of attention's scale ``(sum_j c_ij^2)^(-p)``.
+
+    For ``N`` coefficients ``1/N`` it is ``N^p``: an aggregation ``N^(-q) sum_j x_j`` has p = 1 - q.
+
+    Example:
+        >>> attention_exponent("default"), attention_exponent("vpa")
+        (0.0, 0.5)
+    """
+    exponent = aggregation(aggr).exponent
+    return 0.0 if exponent is None else 1.0 - exponent
+
+
+def takes_coefficients(entry: Aggregation) -> bool:
+    """Say whether a model that has coefficients of its own has an aggregation.
+
+    Sum and mean are words for what such coefficients do already.
+
+    Example:
+        >>> takes_coefficients(aggregation("default")), takes_coefficients(aggregation("mean"))
+        (True, False)
+    """
+    return entry.kind == "plain" or (entry.kind == "linear" and entry.name not in ("sum", "mean"))

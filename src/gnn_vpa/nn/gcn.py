@@ -1,23 +1,21 @@
 """The graph convolutional network of the paper: PyG's GraphConv (Morris et al., 2019)."""
 
 from functools import partial
-from typing import get_args
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from ..ops import Aggregation
-from ._bias_relu import bias_relu
-from ._blocks import Blocks
-from ._checks import checked_choice
 from ._heads import MLPHead
-from ._layers import Hop, Layers
-from ._linear import Linear, Mix, product
-from ._message import GraphLike, aggregate
-from ._model import Model, Readout
+from ._lane_rows import LaneRows
+from ._layer import Layer
+from ._level_batch import Hop, LevelBatch
+from ._linear import Linear, product
+from ._model import Model
+from ._weighted_graph import GraphLike
 
 
-class _GraphConv(nn.Module):
+class _GraphConv(Layer):
     """``W_root x_i + W_rel aggr_j x_j + b``."""
 
     def __init__(self, in_channels: int, width: int) -> None:
@@ -27,20 +25,19 @@ class _GraphConv(nn.Module):
         for lin in (self.lin_rel, self.lin_root):
             lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
 
-    def forward(self, x: Tensor, mix: Mix) -> Tensor:
-        out: Tensor = self.lin_rel(x, mix) + self.lin_root(x)
-        return out
+    @property
+    def added(self) -> Tensor:
+        return self.lin_rel.bias
 
-    def hop(self, x: Tensor, hop: Hop, aggr: Aggregation) -> Tensor:
-        """Return the same for the rows of the next level, and a ReLU of it."""
-        if not hop.is_sum:
-            around = self.lin_rel(x, partial(hop.around, aggr=aggr), bias=False)
-            return bias_relu(around + hop.take(self.lin_root(x)), self.lin_rel.bias)
-        # Both products at once, each row's two results one after the other: the hop has the
-        # neighbours' at the even places, and the row's own at the odd ones.
-        weight = torch.cat([self.lin_rel.weight, self.lin_root.weight], dim=-2)
-        both = product(x, weight).view(-1, self.lin_rel.out_features)
-        return bias_relu(hop.with_self(aggr)(both), self.lin_rel.bias)
+    def combine(self, x: Tensor, hop: Hop, aggr: str) -> Tensor:
+        if hop.is_sum:
+            # Both products at once, each row's two results one after the other: the hop has the
+            # neighbours' at the even places, and the row's own at the odd ones.
+            weight = torch.cat([self.lin_rel.weight, self.lin_root.weight], dim=-2)
+            both = product(x, weight).view(-1, self.lin_rel.out_features)
+            return hop.with_self(both, aggr)
+        around: Tensor = self.lin_rel(x, partial(hop.aggregate, aggr=aggr), bias=False)
+        return around + hop.from_parent(self.lin_root(x))
 
 
 class GCN(Model):
@@ -51,7 +48,8 @@ class GCN(Model):
     Args:
         in_channels: Number of node features.
         num_classes: Number of classes of graphs.
-        aggr: ``"sum"``, ``"mean"``, ``"max"`` or ``"vpa"``, for neighbours and for the readout.
+        aggr: ``"sum"``, ``"mean"``, ``"max"``, ``"vpa"`` or ``"power(p)"``, for neighbours and for
+            the readout.
         width: Width of the layers.
         depth: Number of layers.
         dropout: Probability of dropping a pooled feature.
@@ -65,6 +63,9 @@ class GCN(Model):
         torch.Size([2, 2])
     """
 
+    name = "gcn"
+    mixes = "root_and_neighbours"
+
     def __init__(
         self,
         in_channels: int,
@@ -76,16 +77,14 @@ class GCN(Model):
         dropout: float = 0.5,
         hidden: int = 128,
     ) -> None:
-        super().__init__(in_channels, width, depth)
-        self.aggr: Aggregation = checked_choice("aggr", aggr, get_args(Aggregation))
+        super().__init__(in_channels, width, depth, aggr)
         widths = [in_channels] + [width] * (depth - 1)
         self.convs = nn.ModuleList(_GraphConv(wide, width) for wide in widths)
         self.head = MLPHead(width, hidden, num_classes, dropout)
 
-    def _row_parameters(self, graph: Layers | None) -> dict[str, int]:
-        assert graph is not None
+    def _row_parameters(self, batch: LevelBatch) -> dict[str, int]:
         levels: dict[str, int] = {}
-        for number, hop in enumerate(graph.hops):
+        for number, hop in enumerate(batch.hops):
             levels[f"convs.{number}.lin_rel.weight"] = number if hop.is_sum else number + 1
             levels[f"convs.{number}.lin_root.weight"] = number
             levels[f"convs.{number}.lin_rel.bias"] = number + 1
@@ -94,21 +93,14 @@ class GCN(Model):
     def forward(
         self,
         x: Tensor,
-        graph: GraphLike | Layers,
-        readout: Readout,
-        nodes: Tensor | Blocks | None = None,
+        graph: GraphLike | LevelBatch,
+        readout: GraphLike | None = None,
+        nodes: Tensor | LaneRows | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
-        # The maximum is not linear: codes cannot be looked up before it.
-        late = isinstance(graph, Layers) and graph.hops[0].is_sum
-        x = self._checked(x, nodes, written_out=self.aggr == "max" and not late)
-        if isinstance(graph, Layers):
-            for conv, hop in zip(self.convs, graph.hops, strict=True):
-                assert isinstance(conv, _GraphConv)
-                x = conv.hop(x, hop, self.aggr)
-        else:
-            mix = partial(aggregate, graph=graph, aggr=self.aggr)
-            for conv in self.convs:
-                x = conv(x, mix).relu()
-        return self._scores([x], readout, self.aggr, uniform)
+        batch = self._batch(graph, readout, nodes, len(self.convs))
+        x = self._checked(x, batch)
+        for conv, hop in zip(self.convs, batch.hops, strict=True):
+            x = cast(Layer, conv).activated(x, hop, self.aggr)
+        return self._scores([x], batch, uniform)

@@ -1,19 +1,16 @@
 """The graph isomorphism network (Xu et al., 2019)."""
 
 from functools import partial
-from typing import get_args
 
 from torch import Tensor, nn
 
-from ..ops import Aggregation
-from ._batch_norm import BatchNorm, Counts
-from ._blocks import Blocks
-from ._checks import checked_choice
+from ._batch_norm import BatchNorm
 from ._heads import LevelsHead, MLPHead
-from ._layers import Layers
-from ._linear import Linear, Mix
-from ._message import GraphLike, WithSelf, with_self
-from ._model import Model, Readout
+from ._lane_rows import LaneRows
+from ._level_batch import Hop, LevelBatch
+from ._linear import Linear
+from ._model import Model
+from ._weighted_graph import GraphLike
 
 
 class _GINConv(nn.Module):
@@ -26,22 +23,14 @@ class _GINConv(nn.Module):
         for lin in (first, last):
             lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
 
-    def forward(
-        self,
-        x: Tensor,
-        mix: Mix,
-        nodes: Tensor | Counts | Blocks | None,
-        norm: BatchNorm,
-        late: bool = False,
-    ) -> Tensor:
-        """Return ``relu(norm(MLP(mix(x))))``; both biases are left to the norms behind them.
-
-        With ``late``, ``mix`` is linear and follows the first product: where it makes more rows.
-        """
+    def forward(self, x: Tensor, hop: Hop, aggr: str, norm: BatchNorm) -> Tensor:
+        """Return ``relu(norm(MLP(x_i + aggr_j x_j)))``; both biases are left to the norms."""
         first, inner, _, last = self.nn
-        x = mix(first(x, bias=False)) if late else first(x, mix, bias=False)
-        x = inner(x, nodes, offset=first.bias, relu=True)
-        out: Tensor = norm(last(x, bias=False), nodes, offset=last.bias, relu=True)
+        mix = partial(hop.with_self, aggr=aggr)
+        # A weighted sum may follow the product, before which there are fewer rows.
+        x = mix(first(x, bias=False)) if hop.is_sum else first(x, mix, bias=False)
+        x = inner(x, hop.rows, offset=first.bias, relu=True)
+        out: Tensor = norm(last(x, bias=False), hop.rows, offset=last.bias, relu=True)
         return out
 
 
@@ -54,7 +43,8 @@ class GIN(Model):
     Args:
         in_channels: Number of node features.
         num_classes: Number of classes of graphs.
-        aggr: ``"sum"``, ``"mean"``, ``"max"`` or ``"vpa"``, for neighbours and for the readout.
+        aggr: ``"sum"``, ``"mean"``, ``"max"``, ``"vpa"`` or ``"power(p)"``, for neighbours and for
+            the readout.
         width: Width of the layers.
         depth: Number of layers.
         dropout: Probability of dropping a level's score (or, with ``hidden``, a pooled feature).
@@ -68,6 +58,10 @@ class GIN(Model):
         torch.Size([2, 2])
     """
 
+    name = "gin"
+    mixes = "with_self"
+    variants = {"printed": {"depth": 5, "hidden": 64}}
+
     def __init__(
         self,
         in_channels: int,
@@ -79,8 +73,7 @@ class GIN(Model):
         dropout: float = 0.5,
         hidden: int | None = None,
     ) -> None:
-        super().__init__(in_channels, width, depth)
-        self.aggr: Aggregation = checked_choice("aggr", aggr, get_args(Aggregation))
+        super().__init__(in_channels, width, depth, aggr)
         widths = [in_channels] + [width] * depth
         self.convs = nn.ModuleList(_GINConv(wide, width) for wide in widths[:-1])
         self.norms = nn.ModuleList(BatchNorm(width) for _ in range(depth))
@@ -89,10 +82,9 @@ class GIN(Model):
         else:
             self.head = MLPHead(width, hidden, num_classes, dropout)
 
-    def _row_parameters(self, graph: Layers | None) -> dict[str, int]:
-        assert graph is not None
+    def _row_parameters(self, batch: LevelBatch) -> dict[str, int]:
         levels: dict[str, int] = {}  # of no bias: the norms take them out
-        for number, hop in enumerate(graph.hops):
+        for number, hop in enumerate(batch.hops):
             levels[f"convs.{number}.nn.0.weight"] = number if hop.is_sum else number + 1
             levels[f"convs.{number}.nn.3.weight"] = number + 1
         return levels
@@ -100,22 +92,14 @@ class GIN(Model):
     def forward(
         self,
         x: Tensor,
-        graph: GraphLike | WithSelf | Layers,
-        readout: Readout,
-        nodes: Tensor | Blocks | None = None,
+        graph: GraphLike | LevelBatch,
+        readout: GraphLike | None = None,
+        nodes: Tensor | LaneRows | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
-        # The maximum is not linear: codes cannot be looked up before it.
-        late = isinstance(graph, Layers) and graph.hops[0].is_sum
-        x = self._checked(x, nodes, written_out=self.aggr == "max" and not late)
-        way: list[tuple[Mix, Tensor | Counts | Blocks | None, bool]]
-        if isinstance(graph, Layers):
-            way = [(hop.with_self(self.aggr), hop.nodes, hop.is_sum) for hop in graph.hops]
-        else:
-            own_mix = partial(with_self, graph=graph, aggr=self.aggr)
-            way = [(own_mix, nodes, False)] * len(self.convs)
-        levels = [x]
-        for conv, norm, (mix, own, late) in zip(self.convs, self.norms, way, strict=True):
-            levels.append(conv(levels[-1], mix, own, norm, late))
-        return self._scores(levels, readout, self.aggr, uniform)
+        batch = self._batch(graph, readout, nodes, len(self.convs))
+        levels = [self._checked(x, batch)]
+        for conv, norm, hop in zip(self.convs, self.norms, batch.hops, strict=True):
+            levels.append(conv(levels[-1], hop, self.aggr, norm))
+        return self._scores(levels, batch, uniform)

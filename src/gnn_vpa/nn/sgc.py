@@ -1,21 +1,20 @@
 """Simple graph convolution (Wu et al., 2019), plain and variance-preserving."""
 
 from functools import partial
-from typing import get_args
 
 from torch import Tensor, nn
 
-from ..ops import Graph
+from ..aggregations import Aggregation, aggregation
 from ._bias_relu import bias_relu
-from ._blocks import Blocks
-from ._checks import check_counts, checked_choice
+from ._checks import check_counts, check_input, one_hot
 from ._heads import MLPHead
-from ._layers import Layers
+from ._lane_rows import LaneRows
+from ._level_batch import LevelBatch
 from ._linear import Linear
-from ._message import Scaled, aggregate
-from ._model import Model, Readout
-from ._self_loops import Looped, with_self_loops
-from .gat import Attention
+from ._model import Model
+from ._self_loops import with_self_loops
+from ._weighted_graph import GraphLike, WeightedGraph, aggregate
+from .gat import takes_coefficients
 
 
 class _SGConv(nn.Module):
@@ -32,12 +31,12 @@ class SGC(Model):
 
     ``(P x)_i = sum_j (d_i d_j)^(-p) x_j`` over neighbours and the node itself, with the degree
     ``d`` counting the node itself too. ``"default"`` has p = 1/2 and reads out by sum; ``"vpa"``
-    has p = 1/4 and reads out by vpa. The head is GCN's.
+    has p = 1/4 and reads out by vpa; ``"power(q)"`` has p = q/2. The head is GCN's.
 
     Args:
         in_channels: Number of node features.
         num_classes: Number of classes of graphs.
-        aggr: ``"default"`` or ``"vpa"``.
+        aggr: ``"default"``, ``"vpa"`` or ``"power(p)"``.
         K: Number of hops.
         width: Width of the layer.
         dropout: Probability of dropping a pooled feature.
@@ -55,6 +54,10 @@ class SGC(Model):
         True
     """
 
+    name = "sgc"
+    mixes = "propagation"
+    variants = {"printed": {"K": 5}}
+
     def __init__(
         self,
         in_channels: int,
@@ -66,19 +69,51 @@ class SGC(Model):
         dropout: float = 0.5,
         hidden: int = 128,
     ) -> None:
-        super().__init__(in_channels, width, depth=1)
+        super().__init__(in_channels, width, 1, aggr)
         check_counts(K=K)
-        self.aggr: Attention = checked_choice("aggr", aggr, get_args(Attention))
         self.K = K
         self.conv = _SGConv(in_channels, width)
         self.head = MLPHead(width, hidden, num_classes, dropout)
 
-    def propagate(self, x: Tensor, graph: Graph | Tensor | Looped) -> Tensor:
+    @classmethod
+    def takes(cls, entry: Aggregation) -> bool:
+        """Say whether the model has an aggregation.
+
+        Example:
+            >>> SGC.takes(aggregation("default")), SGC.takes(aggregation("max"))
+            (True, False)
+        """
+        return takes_coefficients(entry)
+
+    @property
+    def exponent(self) -> float:
+        """``p`` of a hop's coefficients ``(d_i d_j)^(-p)``.
+
+        Example:
+            >>> SGC(7, 2, "default").exponent, SGC(7, 2, "vpa").exponent
+            (0.5, 0.25)
+        """
+        exponent = aggregation(self.aggr).exponent
+        return 0.5 if exponent is None else exponent / 2
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of 1-WL that know all that the model can know of a node.
+
+        The last hop sees its neighbours' degrees, one round further.
+
+        Example:
+            >>> SGC(7, 2, K=2).rounds
+            3
+        """
+        return self.K + 1
+
+    def propagate(self, x: Tensor, graph: GraphLike) -> Tensor:
         """Return ``P^K x``, ``[nodes, in_channels]``: ``forward`` takes it with ``graph=None``.
 
         Args:
             x: Features ``[nodes, in_channels]``, or the codes ``[nodes]`` of one-hot features.
-            graph: The graph; it gets self-loops if not ``Looped``.
+            graph: The graph; it gets self-loops if it has none.
 
         Example:
             >>> import torch
@@ -87,38 +122,38 @@ class SGC(Model):
             tensor([[2.0000],
                     [2.0000]])
         """
-        return self._hops(self._checked(x, written_out=True), graph)
+        check_input(x, self.in_channels)
+        if not x.is_floating_point():
+            x = one_hot(x, self.in_channels, next(self.parameters()).dtype)
+        return self._hops(x, graph)
 
-    def _row_parameters(self, graph: Layers | None) -> dict[str, int]:
-        last = 0 if graph is None else len(graph.hops)
-        return {"conv.lin.weight": 0, "conv.lin.bias": last}
+    def _row_parameters(self, batch: LevelBatch) -> dict[str, int]:
+        return {"conv.lin.weight": 0, "conv.lin.bias": len(batch.hops)}
 
-    def _hops(self, x: Tensor, graph: Graph | Tensor | Looped | None) -> Tensor:
+    def _hops(self, x: Tensor, graph: GraphLike | None) -> Tensor:
         if graph is None:
             return x
-        graph = with_self_loops(graph, x.shape[0]).graph
-        scale = graph.scale("vpa", x.dtype)  # d^(-1/2); 0 where there is no node, nor a self-loop
-        if self.aggr == "vpa":
-            scale = scale.sqrt()
+        looped = with_self_loops(graph, x.shape[0]).graph
+        scale = looped.scale(self.exponent, x.dtype)  # 0 where there is no node, nor a self-loop
         for _ in range(self.K):
-            x = aggregate(scale * x, Scaled(graph, scale.squeeze(1)), "sum")
+            x = aggregate(scale * x, WeightedGraph(looped, scale=scale.squeeze(1)), "sum")
         return x
 
     def forward(
         self,
         x: Tensor,
-        graph: Graph | Tensor | Looped | Layers | None,
-        readout: Readout,
-        nodes: Tensor | Blocks | None = None,
+        graph: GraphLike | LevelBatch | None,
+        readout: GraphLike | None = None,
+        nodes: Tensor | LaneRows | None = None,
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; without ``graph``, ``x`` is ``P^K x``."""
-        x = self._checked(x, nodes)
-        if isinstance(graph, Layers):
-            x = self.conv.lin(x, bias=False)
-            for hop in graph.hops:
-                x = hop.with_self("sum")(x)
-            x = bias_relu(x, self.conv.lin.bias)
+        if isinstance(graph, LevelBatch):
+            batch, mix = graph, None
         else:
-            x = self.conv.lin(x, partial(self._hops, graph=graph)).relu()
-        return self._scores([x], readout, "vpa" if self.aggr == "vpa" else "sum", uniform)
+            batch, mix = self._batch(None, readout, nodes, 1), partial(self._hops, graph=graph)
+        x = self._checked(x, batch)
+        x = self.conv.lin(x, mix, bias=False)
+        for hop in batch.hops:
+            x = hop.with_self(x, "sum")
+        return self._scores([bias_relu(x, self.conv.lin.bias)], batch, uniform)

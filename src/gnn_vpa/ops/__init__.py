@@ -1,6 +1,5 @@
 """The one formula: ``out_i = s_i * sum_j w_ij x_j``, fast, exact and differentiable."""
 
-from ._aggregate import Aggregation as Aggregation
 from ._aggregate import aggregate as aggregate
 from ._attend import attend as attend
 from ._backend import backend as backend

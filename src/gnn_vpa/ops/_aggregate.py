@@ -1,11 +1,9 @@
 """The one formula: ``out_i = s_i * sum_j w_ij * x_j`` (and the maximum)."""
 
-from typing import Literal, get_args
-
 import torch
 from torch import Tensor
 
-from ..errors import UsageError
+from ..aggregations import Aggregation, aggregation
 from . import _observe
 from ._cache import as_graph
 from ._check import check_features, check_graph, checked_weight
@@ -14,15 +12,14 @@ from ._edges import from_sources, incidence, sum_over_edges
 from ._formats import checked_multiplicity
 from ._graph import Graph
 from ._operators import segmax, spmm
+from ._power import power
 from ._shapes import flat, lined_up
-
-Aggregation = Literal["sum", "mean", "max", "vpa"]
 
 
 def aggregate(
     x: Tensor,
     graph: Graph | Tensor,
-    aggr: Aggregation = "vpa",
+    aggr: str = "vpa",
     weight: Tensor | None = None,
     multiplicity: Tensor | None = None,
     *,
@@ -33,12 +30,13 @@ def aggregate(
     With weights ``w`` (1 by default) and multiplicities ``m`` (1 by default; an edge of
     multiplicity 3 counts as three neighbours, one of 0 as none), ``N_i = sum_j m_ij``:
 
-    ========  ==========================================================
-    ``sum``   ``sum_j m_ij w_ij x_j``
-    ``mean``  ``sum_j m_ij w_ij x_j / N_i``
-    ``vpa``   ``sum_j m_ij w_ij x_j / sqrt(sum_j m_ij w_ij^2)``
-    ``max``   ``max_j w_ij x_j`` over the edges with ``m_ij > 0``
-    ========  ==========================================================
+    ============  ==========================================================
+    ``sum``       ``sum_j m_ij w_ij x_j``
+    ``mean``      ``sum_j m_ij w_ij x_j / N_i``
+    ``vpa``       ``sum_j m_ij w_ij x_j / sqrt(sum_j m_ij w_ij^2)``
+    ``max``       ``max_j w_ij x_j`` over the edges with ``m_ij > 0``
+    ``power(p)``  ``N_i^(-p) sum_j m_ij w_ij x_j``
+    ============  ==========================================================
 
     Without weights vpa divides by ``sqrt(N_i)``: independent neighbours of variance 1 give a
     result of variance 1. A target without neighbours gets 0. The linear aggregations never make
@@ -47,7 +45,7 @@ def aggregate(
     Args:
         x: Features of the sources, ``[num_sources, ...]``, of a floating-point type.
         graph: A ``Graph``, or anything that one is made from; a tensor's ``Graph`` is remembered.
-        aggr: ``"sum"``, ``"mean"``, ``"max"`` or ``"vpa"``.
+        aggr: ``"sum"``, ``"mean"``, ``"max"``, ``"vpa"``, or a power such as ``"power(0.3)"``.
         weight: ``[num_edges]``, or ``[num_edges, heads]`` for ``x`` of shape
             ``[num_sources, heads, ...]``, in the order in which the edges were given. By default
             the values of a sparse ``graph``, else 1.
@@ -64,8 +62,7 @@ def aggregate(
         >>> aggregate(torch.ones(4, 1), edge_index, "vpa").squeeze(1)
         tensor([1.7321, 1.0000, 0.0000, 0.0000])
     """
-    if aggr not in get_args(Aggregation):
-        raise UsageError(f"aggr: {aggr!r} is unknown, expected one of {get_args(Aggregation)}.")
+    entry = aggregation(aggr, among="operators")
     check_features(x)
     graph = as_graph(graph, x.shape[0])
     check_graph(x, graph)
@@ -74,15 +71,16 @@ def aggregate(
         weight = checked_weight(weight, graph, x)
     own = multiplicity is None  # then the graph remembers its scales
     multiplicity = counted(multiplicity, graph, x)
-    if aggr == "max":
+    if entry.kind == "maximum":
         return _maximum(x, graph, weight, multiplicity)
 
-    factor = _factor(x, graph, aggr, weight, multiplicity, own)
+    factor = _factor(x, graph, entry, weight, multiplicity, own)
     total = _product(weight, multiplicity)
     if factor is None:
         return weighted_sum(x, graph, total)
     out = weighted_sum(x, graph, total, factor.detach())
-    if aggr == "vpa" and weight is not None and normalizer_grad and torch.is_grad_enabled():
+    through = entry.squares_weights and weight is not None and normalizer_grad
+    if through and weight is not None and torch.is_grad_enabled():
         # The kernel has scaled the sum already (a half type could not hold it unscaled), so the
         # normaliser's gradient comes from a factor that is 1.
         one = factor / torch.where(factor > 0, factor, 1).detach()
@@ -123,22 +121,22 @@ def counted(multiplicity: Tensor | None, graph: Graph, x: Tensor) -> Tensor | No
 def _factor(
     x: Tensor,
     graph: Graph,
-    aggr: str,
+    entry: Aggregation,
     weight: Tensor | None,
     multiplicity: Tensor | None,
     own: bool,
 ) -> Tensor | None:
     """Return ``s_i`` of the formula, ``[num_targets, H or 1]``, or None where it is 1."""
-    if aggr == "sum":
+    assert entry.exponent is not None
+    if entry.exponent == 0:
         return None
-    if own and (weight is None or aggr == "mean"):
-        return graph.scale(aggr, accumulator(x.dtype))
-    squares = None if weight is None or aggr == "mean" else weight.to(accumulator(x.dtype)) ** 2
+    weight = weight if entry.squares_weights else None
+    if own and weight is None:
+        return graph.scale(entry.exponent, accumulator(x.dtype))
+    squares = None if weight is None else weight.to(accumulator(x.dtype)) ** 2
     mass = _product(squares, multiplicity)
     assert mass is not None
-    total = sum_over_edges(flat(mass, 1), graph)
-    safe = torch.where(total > 0, total, 1)
-    return torch.where(total > 0, safe.reciprocal() if aggr == "mean" else safe.rsqrt(), 0)
+    return power(sum_over_edges(flat(mass, 1), graph), entry.exponent)
 
 
 def _maximum(x: Tensor, graph: Graph, weight: Tensor | None, multiplicity: Tensor | None) -> Tensor:

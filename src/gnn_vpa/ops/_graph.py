@@ -12,6 +12,7 @@ from ..errors import UsageError
 from ._csr import CSR, grouped, measured, moved, rows, transpose
 from ._formats import Sizes, checked_multiplicity, endpoints
 from ._operators import spmm
+from ._power import power
 
 
 def _trainable() -> AbstractContextManager[None]:
@@ -60,10 +61,10 @@ class Graph:
         if multiplicity is not None:
             self.multiplicity = checked_multiplicity(multiplicity, self.num_edges, self.device)
         self._by_source: CSR | None = None
-        self._scales: dict[tuple[str, torch.dtype], Tensor] = {}
+        self._scales: dict[tuple[float, torch.dtype], Tensor] = {}
 
     @classmethod
-    def of(
+    def from_csr(
         cls,
         by_target: CSR,
         by_source: CSR | None,
@@ -137,18 +138,15 @@ class Graph:
         known = both or self._by_source is not None
         return (*self.by_target, *(self.by_source if known else (None, None, None, 0)))
 
-    def scale(self, aggr: str, dtype: torch.dtype) -> Tensor:
-        """Return ``1/N`` (mean) or ``1/sqrt(N)`` (vpa) for each target, ``[num_targets, 1]``.
+    def scale(self, exponent: float, dtype: torch.dtype) -> Tensor:
+        """Return ``N^(-p)`` for each target, ``[num_targets, 1]``, for an exponent ``p``.
 
         ``N`` counts neighbours with their multiplicity; where it is 0, so is the scale.
         """
-        if (aggr, dtype) not in self._scales:
+        if (exponent, dtype) not in self._scales:
             with _trainable():
-                count = self.count.to(dtype).unsqueeze(1)
-                some = torch.where(count > 0, count, 1)
-                scale = some.reciprocal() if aggr == "mean" else some.rsqrt()
-                self._scales[aggr, dtype] = torch.where(count > 0, scale, 0)
-        return self._scales[aggr, dtype]
+                self._scales[exponent, dtype] = power(self.count.to(dtype).unsqueeze(1), exponent)
+        return self._scales[exponent, dtype]
 
     @property
     def count(self) -> Tensor:
@@ -170,7 +168,7 @@ class Graph:
         """
         if torch.empty(0, device=device).device == self.device:
             return self
-        return Graph.of(
+        return Graph.from_csr(
             moved(self.by_target, device),
             None if self._by_source is None else moved(self._by_source, device),
             (self.num_sources, self.num_targets),

@@ -7,14 +7,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
-from ..errors import UsageError
-from ..nn import GAT, GCN, GIN, SGC, Model, with_self_loops
+from ..nn import SGC, Model, with_self_loops
 from ..nn._heads import MLPHead
 from ..nn.deep import DeepGCN
 from ..ops import Graph, aggregate
 from ..ops._attend import softmax
 from ..ops._edges import from_sources, from_targets
-from .expectation import Mixed, Mixing, Variances, aggregation, unmixed, weighted_sum
+from .expectation import Mixed, Mixing, Variances, aggregated, unmixed, weighted_sum
 
 
 class Term(NamedTuple):
@@ -58,53 +57,51 @@ class Step(NamedTuple):
 
 def steps_of(model: Model, graph: Graph, readout: Graph) -> Iterator[Step]:
     """Yield the steps of a model, in the order in which they run."""
-    match model:
-        case DeepGCN():
-            first, *others = _convolutions(model, graph)
-            yield first
-            yield from (
-                step._replace(keep=model.keep.item(), renew=model.renew.item()) for step in others
-            )
-        case GCN():
+    match model.mixes:
+        case "root_and_neighbours":
             yield from _convolutions(model, graph)
-        case GIN():
+        case "with_self":
             for number, conv in enumerate(_layers(model)):
-                mixing = aggregation(graph, model.aggr, rectified=number > 0, own=True)
+                mixing = aggregated(graph, model.aggr, rectified=number > 0, own=True)
                 lin = conv.nn[0]
                 # The norm behind it takes the bias out again.
                 yield Step(lin, [Term(lin.weight, mixing)], None, normalised=True)
-        case GAT():
+        case "attention":
             looped = with_self_loops(graph).graph
             for conv in _layers(model):
-                mixing = _attention(conv, looped, preserving=model.aggr == "vpa")
+                mixing = _attention(conv, looped, _exponent(model))
                 yield Step(conv, [Term(conv.lin.weight, mixing)], conv.bias)
-        case SGC():
+        case "propagation":
+            assert isinstance(model, SGC)
             lin = model.conv.lin
             yield Step(lin, [Term(lin.weight, _hops(model, graph))], lin.bias)
-        case _:
-            raise UsageError(
-                f"model: expected GIN, GCN, GAT, SGC or DeepGCN, got {type(model).__name__}. "
-                "gnn_vpa.probe measures any model."
-            )
-    if isinstance(model.head, MLPHead) and not isinstance(model, GIN):
+    if isinstance(model.head, MLPHead) and model.mixes != "with_self":
         last, aggr = model.head.lin1, model.aggr
-        mixing = aggregation(readout, "sum" if aggr == "default" else aggr, rectified=True)
+        mixing = aggregated(readout, "sum" if aggr == "default" else aggr, rectified=True)
         yield Step(last, [Term(last.weight, mixing)], last.bias, reads=True)
 
 
-def _layers(model: GCN | GIN | GAT) -> Any:
+def _layers(model: Model) -> Any:
     """Return the layers; their classes are private to the models."""
     return model.convs
 
 
-def _convolutions(model: GCN, graph: Graph) -> Iterator[Step]:
+def _exponent(model: Model) -> float:
+    assert model.exponent is not None
+    return model.exponent
+
+
+def _convolutions(model: Model, graph: Graph) -> Iterator[Step]:
     for number, conv in enumerate(_layers(model)):
-        around = aggregation(graph, model.aggr, rectified=number > 0)
+        around = aggregated(graph, model.aggr, rectified=number > 0)
         terms = [Term(conv.lin_rel.weight, around), Term(conv.lin_root.weight, unmixed)]
-        yield Step(conv, terms, conv.lin_rel.bias)
+        step = Step(conv, terms, conv.lin_rel.bias)
+        if number > 0 and isinstance(model, DeepGCN):
+            step = step._replace(keep=model.keep.item(), renew=model.renew.item())
+        yield step
 
 
-def _attention(conv: Any, graph: Graph, *, preserving: bool) -> Mixing:
+def _attention(conv: Any, graph: Graph, exponent: float) -> Mixing:
     """Expect a sum with the attention's own coefficients, taken as constants: Lemma 3."""
 
     def mixing(v: Variances, x: Tensor, correlated: bool) -> Mixed:
@@ -112,7 +109,7 @@ def _attention(conv: Any, graph: Graph, *, preserving: bool) -> Mixing:
         logits = from_sources(sent.unsqueeze(1), graph) + from_targets(received.unsqueeze(1), graph)
         share = softmax(leaky_relu(logits.squeeze(1), 0.2), graph, None, x).double()
         total = aggregate(torch.ones_like(v), graph, "sum", share.square())
-        share = share / from_targets(total, graph).sqrt().squeeze(1) if preserving else share
+        share = share * from_targets(total, graph).pow(-exponent).squeeze(1)
         return weighted_sum(graph, torch.ones(graph.num_targets, 1).to(v), edges=share)(
             v, x, correlated
         )
@@ -123,8 +120,7 @@ def _attention(conv: Any, graph: Graph, *, preserving: bool) -> Mixing:
 def _hops(model: SGC, graph: Graph) -> Mixing:
     """Expect ``P^K x``: K weighted sums with the coefficients ``(d_i d_j)^(-p)``."""
     looped = with_self_loops(graph).graph
-    scale = looped.scale("vpa", torch.float64)
-    scale = scale.sqrt() if model.aggr == "vpa" else scale
+    scale = looped.scale(model.exponent, torch.float64)
     hop = weighted_sum(looped, scale, weight=scale)
 
     def mixing(v: Variances, x: Tensor, correlated: bool) -> Mixed:

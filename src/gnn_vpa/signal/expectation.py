@@ -6,7 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..ops import Aggregation, Graph, aggregate
+from ..aggregations import aggregation
+from ..ops import Graph, aggregate
 from .correlation import message_correlation
 from .maximum import second_moment_of_maximum
 
@@ -78,7 +79,7 @@ def largest(graph: Graph, rectified: bool, own: bool = False) -> Mixing:
     with the maximum.
     """
     count = graph.count.tolist()
-    mean = graph.scale("mean", torch.float64)
+    mean = graph.scale(1.0, torch.float64)
 
     def mixing(v: Variances, x: Tensor, correlated: bool) -> Mixed:
         rho = min(max(message_correlation(x, graph), 0.0), 1.0) if correlated else 0.0
@@ -94,14 +95,12 @@ def largest(graph: Graph, rectified: bool, own: bool = False) -> Mixing:
     return mixing
 
 
-def aggregation(graph: Graph, aggr: Aggregation, *, rectified: bool, own: bool = False) -> Mixing:
-    """Expect one of the four aggregations of features that come from a ReLU, or do not."""
-    if aggr == "max":
+def aggregated(graph: Graph, aggr: str, *, rectified: bool, own: bool = False) -> Mixing:
+    """Expect an aggregation of features that come from a ReLU, or do not."""
+    exponent = aggregation(aggr, among="operators").exponent
+    if exponent is None:
         return largest(graph, rectified, own)
-    if aggr == "sum":
-        ones = torch.ones(graph.num_targets, 1, device=graph.device)
-        return weighted_sum(graph, ones, own=own)
-    return weighted_sum(graph, graph.scale(aggr, torch.float64), own=own)
+    return weighted_sum(graph, graph.scale(exponent, torch.float64), own=own)
 
 
 def _with_itself(graph: Graph) -> Graph:

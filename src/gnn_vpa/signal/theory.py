@@ -12,6 +12,7 @@ With independent messages (``rho = 0``) this is ``N`` for sum, ``1/N`` for mean 
 import math
 from collections.abc import Sequence
 
+from ..aggregations import aggregation
 from ..errors import UsageError
 from .maximum import variance_of_maximum
 
@@ -19,11 +20,11 @@ from .maximum import variance_of_maximum
 def predicted_variance(aggr: str, n: int, *, variance: float = 1.0, rho: float = 0.0) -> float:
     """Predict the variance of an aggregation of ``n`` centred messages.
 
-    Exact for sum, mean and vpa whatever the distribution; for max the messages are normal, and
+    Exact for linear aggregations whatever the distribution; for max the messages are normal, and
     any two of them have the same correlation.
 
     Args:
-        aggr: ``"sum"``, ``"mean"``, ``"max"`` or ``"vpa"``.
+        aggr: ``"sum"``, ``"mean"``, ``"max"``, ``"vpa"`` or ``"power(p)"``.
         n: The number of neighbours, at least 1.
         variance: The variance of one message.
         rho: The mean correlation of two different messages, at least ``-1 / (n - 1)``.
@@ -42,13 +43,11 @@ def predicted_variance(aggr: str, n: int, *, variance: float = 1.0, rho: float =
     if n < 1:
         raise UsageError(f"n: expected at least 1 neighbour, got {n}.")
     _check_correlation(rho, n)
-    if aggr == "max":
+    exponent = aggregation(aggr, among="operators").exponent
+    if exponent is None:
         # Correlation is a part of variance rho that all messages share: every maximum keeps it.
         return variance * (rho + (1.0 - rho) * variance_of_maximum(n))
-    divisors = {"sum": 1, "mean": n**2, "vpa": n}
-    if aggr not in divisors:
-        raise UsageError(f"aggr: {aggr!r} is unknown, expected sum, mean, max or vpa.")
-    return variance * _spread(total=n, squares=n, rho=rho) / divisors[aggr]
+    return variance * _spread(total=n, squares=n, rho=rho) / n ** (2 * exponent)
 
 
 def predicted_attention_variance(

@@ -11,41 +11,39 @@ from torch import Tensor
 from torch.func import functional_call
 
 from ..graphs import GraphSet
-from ..nn import Blocks
-from ..nn._layers import Layers
-from ..nn._model import Model
+from ..nn import LaneRows, Model
 from ..ops import Graph
 from ..ops._aggregate import weighted_sum
 from ..ops._csr import CSR
 from .batch import Batch
 from .fill import batch_of
-from .group import Group, stacked
+from .group import Group
 from .packed import Packed, pack, unpack
-from .plan import Plan, Room, needs, plan
+from .plan import Plan, StepCapacity, demands, plan
 from .seeds import generator
 from .tables import Tables
 from .task import Protocol, Training
 
-_SIZES = (1.0, 0.9, 0.5)  # quantiles of the steps' needs: a step of each size is captured,
-_WORTHWHILE = 0.93  # if it saves so much of the next larger one
-_MANY = 1 << 16  # rows below which a step takes as long with fewer
-_PLANNED = 1 << 20  # graphs that are planned in one go
-_JUDGED = 1 << 20  # rows of all levels that are judged in one go
-_AHEAD = 4  # epochs whose random numbers are drawn before they are needed
+STEP_QUANTILES = (1.0, 0.9, 0.5)  # of the steps' demands: a step of each size is captured, …
+MAX_SIZE_RATIO = 0.93  # … if it is at most so large as the next larger one
+MIN_ROWS_FOR_SIZES = 1 << 16  # with fewer rows a step takes as long as with half of them
+PLANNED_GRAPHS = 1 << 20  # graphs that are planned in one go: some hundred MB
+EVALUATED_ROWS = 1 << 20  # rows of all levels that are evaluated in one go: some GB
+EPOCHS_AHEAD = 4  # epochs whose random numbers are drawn before they are needed
 
-_Rooms = tuple[Room, ...]
+_Capacities = tuple[StepCapacity, ...]
 
 
 class _Step(NamedTuple):
-    rooms: _Rooms
+    capacities: _Capacities
     inputs: tuple[Tensor, Tensor]  # what a replay reads, packed
     graph: torch.cuda.CUDAGraph
 
 
 class CapturedGroup(Group):
-    """Lanes whose steps and judgements are captured once and replayed for every epoch.
+    """Lanes whose steps and evaluations are captured once and replayed for every epoch.
 
-    The orders of all epochs are drawn beforehand, so the room that steps need is known exactly.
+    The orders of all epochs are drawn beforehand, so what steps need is known exactly.
     Many steps are planned at once (`plan.py`); a step then copies its plan and replays.
     """
 
@@ -55,19 +53,22 @@ class CapturedGroup(Group):
     def __init__(
         self,
         graphs: GraphSet,
-        known: Tables,
+        tables: Tables,
         protocol: Protocol,
         trainings: Sequence[Training],
         model: Model,
         dtype: torch.dtype,
     ) -> None:
-        device = known.y.device
-        self._known = known
-        self._kind = torch.tensor([known.tasks.index(task) for task, _ in trainings], device=device)
-        super().__init__(graphs, known, protocol, trainings, model, dtype)
+        super().__init__(graphs, tables.y.device, protocol, trainings, model, dtype)
+        self.tables = tables
+        tasks = tables.by_level.tasks
+        self._task_of_lane = torch.tensor(
+            [tasks.index(task) for task, _ in trainings], device=self.device
+        )
+        self._evaluation_batches = self._plan_evaluation()
 
     def run_epoch(self) -> None:
-        """Train on every graph once, then judge the weights; all of it on the device."""
+        """Train on every graph once, then evaluate the weights; all of it on the device."""
         if self._steps is None:
             self._prepare()
         assert self._steps is not None
@@ -80,9 +81,9 @@ class CapturedGroup(Group):
                 static.copy_(value)
             self._draws.copy_(uniform[number])
             step.graph.replay()
-        self._judge.replay()
+        self._evaluation.replay()
         self._device_curves[0, :, self.epoch] = self._losses_sum / self._trained
-        self._device_curves[1:, :, self.epoch] = self._hits / self._judged_counts
+        self._device_curves[1:, :, self.epoch] = self._hits / self._evaluated_counts
         self.epoch += 1
         if self._losses_sum.is_cuda:
             self._keep_pace()
@@ -107,8 +108,8 @@ class CapturedGroup(Group):
     # Preparing ------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        device, lanes, size = self.data.y.device, len(self.lanes), self.protocol.batch_size
-        self._pool = ThreadPoolExecutor(_AHEAD, thread_name_prefix="gnn-vpa-draws")
+        device, lanes, size = self.device, len(self.lanes), self.protocol.batch_size
+        self._pool = ThreadPoolExecutor(EPOCHS_AHEAD, thread_name_prefix="gnn-vpa-draws")
         orders = list(self._pool.map(self._order, range(self.protocol.epochs)))
         all_orders = torch.stack(orders).transpose(1, 2).flatten(0, 1).int()
         self._orders = all_orders.to(device)  # [all steps, L, B]
@@ -124,35 +125,37 @@ class CapturedGroup(Group):
         self._hits = torch.zeros(2, lanes, device=device, dtype=self.dtype)
         self._device_curves = torch.from_numpy(self.curves).to(device)
         self._futures: dict[int, Future[Tensor]] = {}
-        every = [*sizes, *(rooms for _, rooms, _ in self._judged)]
-        largest = max(room.rows for rooms in every for room in rooms)
+        every = [*sizes, *(capacities for _, capacities, _ in self._evaluation_batches)]
+        largest = max(capacity.rows for capacities in every for capacity in capacities)
         self._number = torch.arange(largest + 1, dtype=torch.int32, device=device)
         pool = torch.cuda.graph_pool_handle()
         with self._untouched(), _tensor_cores():
             self._steps = [self._captured(number, s, pool) for number, s in enumerate(sizes)]
-            self._judge = _capture(self._count_hits, pool)
+            self._evaluation = _capture(self._evaluate, pool)
 
-    def _captured(self, kind: int, rooms: _Rooms, pool: Any) -> _Step:
-        packed = self._plan(self._orders[self._choice == kind][:1].long(), rooms)
+    def _captured(self, size: int, capacities: _Capacities, pool: Any) -> _Step:
+        packed = self._plan(self._orders[self._choice == size][:1].long(), capacities)
         inputs = packed.step(0)
         planned = unpack(packed.layout, inputs)
-        return _Step(rooms, inputs, _capture(lambda: self._train_on(planned, rooms), pool))
+        graph = _capture(lambda: self._train_on(planned, capacities), pool)
+        return _Step(capacities, inputs, graph)
 
-    def _plan(self, ids: Tensor, rooms: _Rooms) -> Packed:
-        return pack(plan(self._known, self._kind, ids, rooms), self.dtype)
+    def _plan(self, ids: Tensor, capacities: _Capacities) -> Packed:
+        return pack(plan(self.tables, self._task_of_lane, ids, capacities), self.dtype)
 
-    def _sizes(self) -> tuple[list[_Rooms], Tensor]:
-        """Choose the sizes of steps, and the size of each: from the largest needs of its kind."""
-        found = needs(self._known, self._orders)
-        total = torch.stack([need.blocks * need.size for need in found]).sum(0)
+    def _sizes(self) -> tuple[list[_Capacities], Tensor]:
+        """Choose the sizes of steps, and the size of each step: from the largest of its size."""
+        levels = demands(self.tables, self._orders)
+        total = torch.stack([demand.blocks * demand.size for demand in levels]).sum(0)
         limits: list[int] = []
-        for quantile in _SIZES:  # from the largest down: a size must be worth its capture
+        for quantile in STEP_QUANTILES:  # from the largest down: a size must be worth its capture
             limit = int(np.quantile(total.cpu(), quantile, method="higher"))
-            if not limits or (limits[0] >= _MANY and limit <= _WORTHWHILE * limits[0]):
+            if not limits or (limits[0] >= MIN_ROWS_FOR_SIZES and limit <= MAX_SIZE_RATIO * limits[0]):
                 limits.insert(0, limit)
         choice = torch.searchsorted(torch.tensor(limits, device=total.device), total)
-        own = [choice == kind for kind in range(len(limits))]
-        return [tuple(need.room(kind) for need in found) for kind in own], choice.cpu()
+        steps_of_size = [choice == size for size in range(len(limits))]
+        capacities = [tuple(d.capacity(steps) for d in levels) for steps in steps_of_size]
+        return capacities, choice.cpu()
 
     # Every step -----------------------------------------------------------------------------
 
@@ -165,23 +168,26 @@ class CapturedGroup(Group):
 
     def _planned(self, first: int) -> dict[int, tuple[int, tuple[Tensor, Tensor]]]:
         assert self._steps is not None
-        count = max(1, _PLANNED // self._orders[0].numel())
+        count = max(1, PLANNED_GRAPHS // self._orders[0].numel())
         choice, ids = (part[first : first + count] for part in (self._choice, self._orders))
-        found: dict[int, tuple[int, tuple[Tensor, Tensor]]] = {}
-        for kind, step in enumerate(self._steps):
-            own = (choice == kind).nonzero().squeeze(1)
-            if len(own) > 0:
-                some = ids[own.to(ids.device, non_blocking=True)] if len(own) < len(ids) else ids
-                several = self._plan(some.long(), step.rooms)
-                found |= {first + n: (kind, several.step(k)) for k, n in enumerate(own.tolist())}
-        return found
+        planned: dict[int, tuple[int, tuple[Tensor, Tensor]]] = {}
+        for size, step in enumerate(self._steps):
+            chosen = (choice == size).nonzero().squeeze(1)
+            if len(chosen) > 0:
+                some = ids
+                if len(chosen) < len(ids):
+                    some = ids[chosen.to(ids.device, non_blocking=True)]
+                packed = self._plan(some.long(), step.capacities)
+                numbers = chosen.tolist()
+                planned |= {first + n: (size, packed.step(k)) for k, n in enumerate(numbers)}
+        return planned
 
     def _drawn(self) -> Tensor:
         """Return this epoch's numbers for dropout, and have the next epochs' drawn meanwhile."""
-        for epoch in range(self.epoch, min(self.epoch + _AHEAD, self.protocol.epochs)):
+        for epoch in range(self.epoch, min(self.epoch + EPOCHS_AHEAD, self.protocol.epochs)):
             if epoch not in self._futures:
                 self._futures[epoch] = self._pool.submit(self._numbers, epoch)
-        return self._futures.pop(self.epoch).result().to(self.data.y.device, non_blocking=True)
+        return self._futures.pop(self.epoch).result().to(self.device, non_blocking=True)
 
     def _numbers(self, epoch: int) -> Tensor:
         """Return the numbers for dropout of an epoch, ``[steps, ..., L, B, C]``."""
@@ -198,66 +204,62 @@ class CapturedGroup(Group):
         return out
 
     def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
-        arguments = (batch.x, batch.graph, batch.readout, batch.nodes, uniform)
-        own = self.params | self._by_block(batch)
-        scores: Tensor = functional_call(self.model, (own, self.buffers), arguments)
+        state = (self.params | self._by_block(batch), self.buffers)
+        scores: Tensor = functional_call(
+            self.model, state, (batch.x, batch.graph), {"uniform": uniform}
+        )
         return scores
 
     def _by_block(self, batch: Batch) -> dict[str, Tensor]:
         """Give every block of rows its lane's weights."""
-        graph, known = batch.graph, self._known
-        assert graph is None or isinstance(graph, Layers)
+        tables = self.tables.by_level
         # For the maximum, models write codes out.
-        codes = not batch.x.is_floating_point() and (known.form != "max" or known.sets)
-        levels = [batch.nodes] if graph is None else [batch.nodes, *(h.nodes for h in graph.hops)]
-        found: dict[str, Tensor] = {}
-        for name, level in self.model.row_parameters(graph, codes).items():
-            own = levels[level]
-            assert isinstance(own, Blocks)
-            found[name] = _repeated(self.params[name], own, self._number)
-        return found
+        codes = not batch.x.is_floating_point() and (not tables.is_max or tables.is_set)
+        levels = [batch.graph.rows, *(hop.rows for hop in batch.graph.hops)]
+        weights: dict[str, Tensor] = {}
+        for name, level in self.model.row_parameters(batch.graph, codes).items():
+            rows = levels[level]
+            assert isinstance(rows, LaneRows)
+            weights[name] = _repeated(self.params[name], rows, self._number)
+        return weights
 
-    def _train_on(self, inputs: Plan, rooms: _Rooms) -> None:
+    def _train_on(self, inputs: Plan, capacities: _Capacities) -> None:
         self.model.train()
         self.optimizer.zero_grad()
-        batch = batch_of(self._known, self._kind, inputs, rooms, self._number)
+        batch = batch_of(self.tables, self._task_of_lane, inputs, capacities, self._number)
         mean = self._losses(self._scores(batch, self._draws.flatten(-3, -2)), batch)
         mean.sum().backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         self._losses_sum += mean.detach() * batch.real.sum(1)
 
     @torch.no_grad()
-    def _count_hits(self) -> None:
+    def _evaluate(self) -> None:
+        """Count what each lane classifies rightly in validation and test."""
         self.model.eval()
         self._hits.zero_()
-        for inputs, rooms, parts in self._judged:
-            batch = batch_of(self._known, self._kind, inputs, rooms, self._number)
+        for inputs, capacities, parts in self._evaluation_batches:
+            batch = batch_of(self.tables, self._task_of_lane, inputs, capacities, self._number)
             hit = (self._scores(batch, None).argmax(1) == batch.y).view_as(batch.real)
             self._hits += (hit & parts).sum(2)
 
-    def _fixed(self) -> list[tuple[Plan, _Rooms, Tensor]]:
+    def _plan_evaluation(self) -> list[tuple[Plan, _Capacities, Tensor]]:
         """Plan the batches of validation and test graphs, which stay the same.
 
         Returns:
-            Plans, their rooms, and which graphs are for validation and test: ``[2, L, B]``.
+            Plans, their capacities, and which graphs are for validation and test: ``[2, L, B]``.
         """
-        device, lanes = self.data.y.device, len(self.lanes)
-        ids = [torch.cat([lane.split.valid, lane.split.test]) for lane in self.lanes]
-        mean = max(1, sum(len(level.times) for level in self._known.levels) // len(self.data.y))
-        size = min(max(map(len, ids)), max(1, _JUDGED // (mean * lanes)))
-        batches = stacked(ids, size).transpose(0, 1)  # [batches, L, size]
-        valid = torch.tensor([len(lane.split.valid) for lane in self.lanes]).unsqueeze(1)
-        found = []
-        for number, batch in enumerate(batches):
-            step = batch.unsqueeze(0).to(device)
-            rooms = tuple(need.room(slice(None)) for need in needs(self._known, step))
-            packed = self._plan(step, rooms)
-            inputs = unpack(packed.layout, packed.step(0))
-            place = torch.arange(number * size, (number + 1) * size)
-            parts = torch.stack([place < valid, place >= valid]) & (batch >= 0)
-            found.append((inputs, rooms, parts.to(device)))
-        self._judged_counts = torch.stack([parts.sum(2) for *_, parts in found]).sum(0)
-        return found
+        levels = self.tables.levels
+        mean = max(1, sum(len(level.multiplicity) for level in levels) // len(self.tables.y))
+        ids, parts = (part.to(self.device) for part in self._evaluated_ids())
+        size = min(ids.shape[1], max(1, EVALUATED_ROWS // (mean * len(self.lanes))))
+        self._evaluated_counts = parts.sum(2)
+        planned = []
+        for batch, own in zip(ids.split(size, 1), parts.split(size, 2), strict=True):
+            step = batch.unsqueeze(0)
+            capacities = tuple(d.capacity(slice(None)) for d in demands(self.tables, step))
+            packed = self._plan(step, capacities)
+            planned.append((unpack(packed.layout, packed.step(0)), capacities, own))
+        return planned
 
     @contextmanager
     def _untouched(self) -> Iterator[None]:
@@ -276,12 +278,14 @@ class CapturedGroup(Group):
                         tensor.zero_()
 
 
-def _repeated(weight: Tensor, own: Blocks, number: Tensor) -> Tensor:
+def _repeated(weight: Tensor, rows: LaneRows, number: Tensor) -> Tensor:
     """Return a lane's weight for each of its blocks: sums over one, from lanes to blocks."""
-    lanes, count = len(own.ptr) - 1, len(own.lane)
-    graph = Graph.of(
-        CSR(number[: count + 1], own.lane, None, 1),
-        CSR(own.ptr, number[:count], None, own.most),
+    assert rows.lane is not None
+    assert rows.ptr is not None
+    lanes, count = len(rows.ptr) - 1, len(rows.lane)
+    graph = Graph.from_csr(
+        CSR(number[: count + 1], rows.lane, None, 1),
+        CSR(rows.ptr, number[:count], None, rows.most),
         (lanes, count),
     )
     return weighted_sum(weight.flatten(1), graph).view(count, *weight.shape[1:])

@@ -11,17 +11,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from ..nn import Looped, WithSelf
-from ..nn._batch_norm import Counts
-from ..nn._layers import Hop, Joint, Layers
-from ..ops import Graph
+from ..nn import Hop, LaneRows, LevelBatch, WeightedGraph
+from ..nn._checks import one_hot
+from ..ops import Graph, aggregate
+from ..ops._aggregate import weighted_sum
 from ..ops._csr import CSR
 from .batch import Batch
-from .levels import Floats, Ints, Levels
+from .level_tables import LevelRows, LevelTables
 
-_MARKED = 1 << 21  # colours of all lanes that are marked in one go
+Ints = NDArray[np.integer]
+Floats = NDArray[np.floating]
+
+MAX_MARKS = 1 << 21  # colours of all lanes that are marked in one go: they stay in memory
+
+
+class _Table(NamedTuple):
+    """A level of the data set, as NumPy reads it."""
+
+    size: int  # number of colours
+    graph_ptr: Ints  # the colours of each graph …
+    held: Ints
+    multiplicity: Floats  # … how many of its nodes have them …
+    pool: Floats  # … and what these weigh in the readout
+    hop_ptr: Ints  # the sources of each colour, of the level below …
+    col: Ints
+    weight: Floats
+    longest: int  # … at most so many
+    parent: Ints | None
+    has_self: bool  # whether weights hold the parent's share
 
 
 class _Level(NamedTuple):
@@ -33,7 +53,7 @@ class _Level(NamedTuple):
     lane: Ints  # of each colour that occurs
     colour: Ints
     row: Ints  # where it is among all rows, increasing
-    nodes: Floats  # how many nodes a row stands for
+    multiplicity: Floats  # how many nodes a row stands for
     begin: Ints  # by step, its first row; and how many rows there are
     length: Ints  # number of colours of each graph …
     held: Ints  # … the rows of these, graph after graph …
@@ -46,7 +66,7 @@ class _Level(NamedTuple):
         held = np.cumsum([0, *graphs.sum(1)])
         return [
             _Rows(
-                self.nodes[self.begin[step] : self.begin[step + 1]],
+                self.multiplicity[self.begin[step] : self.begin[step + 1]],
                 graphs[step],
                 self.held[held[step] : held[step + 1]] - self.begin[step],
                 self.pool[held[step] : held[step + 1]],
@@ -58,7 +78,7 @@ class _Level(NamedTuple):
 class _Rows(NamedTuple):
     """A level of one step."""
 
-    nodes: Floats
+    multiplicity: Floats
     length: Ints
     held: Ints
     pool: Floats
@@ -72,7 +92,7 @@ class _Links(NamedTuple):
     sources: int  # how many there are
     longest: int  # an upper bound of the length
     weight: Floats
-    own: Ints | None = None  # the source that each target stems from, where no edge holds it
+    parent: Ints | None = None  # the source that each target stems from, where a model reads it
 
     def split(self, before: _Level, after: _Level, stride: int) -> "list[_Links]":
         """Return each step's own, from its rows before to its rows after."""
@@ -82,10 +102,11 @@ class _Links(NamedTuple):
         for step in range(len(begin) - 1):
             rows = slice(after.begin[step], after.begin[step + 1])
             here = slice(edges[step], edges[step + 1])
-            col, own = self.col[here] - begin[step], self.own
-            own = own if own is None else np.maximum(own[rows] - begin[step], 0)
+            col, parent = self.col[here] - begin[step], self.parent
+            if parent is not None:
+                parent = np.maximum(parent[rows] - before.begin[step], 0)
             sources = int(begin[step + 1] - begin[step])
-            links = _Links(self.length[rows], col, sources, self.longest, self.weight[here], own)
+            links = _Links(self.length[rows], col, sources, self.longest, self.weight[here], parent)
             out.append(links)
         return out
 
@@ -98,20 +119,35 @@ class Layered:
         y: Class of each graph, ``[G]``.
     """
 
-    def __init__(self, known: Levels) -> None:
-        self.x, self.y = known.x, known.y
-        self._known = known
+    def __init__(self, tables: LevelTables) -> None:
+        self.tables = tables
+        self.x, self.y = tables.x.squeeze(0), tables.y
+        pooling = float(tables.pooling[0])
+        self._levels = [_table(level, tables.num_nodes, pooling) for level in tables.levels]
+        self._stride = next((level.hop.stride for level in tables.levels if level.hop), 1)
+        self._first = self._readout_of_input() if tables.reads_all_levels else None
         # By level: a number for each lane and colour. What is left in it does not matter.
-        self._marks = [np.zeros(0, np.int32) for _ in known.levels]
+        self._marks = [np.zeros(0, np.int32) for _ in self._levels]
+
+    def _readout_of_input(self) -> Tensor:
+        """Read the features of each graph out, ``[G, in_channels]``: it takes no weights."""
+        tables, level = self.tables, self._levels[0]
+        x = self.x
+        if not x.is_floating_point():
+            x = one_hot(x, tables.model.in_channels, tables.num_nodes.dtype)
+        ptr, col, pool = (torch.from_numpy(a) for a in (level.graph_ptr, level.held, level.pool))
+        longest = int(np.diff(level.graph_ptr).max(initial=0))
+        graph = Graph.from_csr(CSR(ptr, col, None, longest), None, (len(x), len(ptr) - 1))
+        return aggregate(x, graph, "max") if tables.is_max else weighted_sum(x, graph, pool)
 
     def rows(self, size: int) -> int:
         """Return about how many rows the last level of a batch of ``size`` graphs has."""
         ids = np.linspace(0, len(self.y) - 1, size).astype(np.int64)
-        return len(self._level(len(self._marks) - 1, ids[None, None]).nodes)
+        return len(self._level(len(self._marks) - 1, ids[None, None]).multiplicity)
 
     def at_once(self, lanes: int) -> int:
         """Return how many steps are worth cutting in one go: many, where each has little in it."""
-        return max(1, _MARKED // (lanes * max(table.size for table in self._known.levels)))
+        return max(1, MAX_MARKS // (lanes * max(level.size for level in self._levels)))
 
     def cut(self, ids: Tensor, backward: bool = True) -> Batch:
         """Put a batch together.
@@ -132,53 +168,64 @@ class Layered:
         levels = [self._level(number, ids.numpy()) for number in range(len(self._marks))]
         links = [
             self._links(number, levels[number - 1], levels[number]).split(
-                levels[number - 1], levels[number], self._known.stride
+                levels[number - 1], levels[number], self._stride
             )
             for number in range(1, len(levels))
         ]
-        x = self.x.new_zeros(len(levels[0].nodes), *self.x.shape[1:])
+        x = self.x.new_zeros(len(levels[0].multiplicity), *self.x.shape[1:])
         x[torch.from_numpy(levels[0].row)] = self.x[torch.from_numpy(levels[0].colour)]
         parts = torch.split(x, np.diff(levels[0].begin).tolist())
         rows = list(zip(*(level.split() for level in levels), strict=True))
-        ways = [[own[step] for own in links] for step in range(len(ids))]
-        read = [own[-1:] if self._known.first is None else own[1:] for own in rows]
+        ways = [[links_of[step] for links_of in links] for step in range(len(ids))]
+        read = [own[-1:] if self._first is None else own[1:] for own in rows]
         blocks = [[*way, _read(own)] for way, own in zip(ways, read, strict=True)]
         graphs = iter(_graphs([link for block in blocks for link in block], backward))
         return [
             Batch(
                 parts[step],
-                self._layers(rows[step], ways[step], graphs, ids.shape[1]),
-                self._joint(read[step], next(graphs), ids[step]),
-                torch.from_numpy(rows[step][0].nodes),
+                self._batch(rows[step], ways[step], read[step], graphs, ids[step]),
                 self.y[ids[step].clamp(min=0)].flatten(),
                 ids[step] >= 0,
             )
             for step in range(len(ids))
         ]
 
-    def _layers(
-        self, rows: Sequence[_Rows], links: Sequence[_Links], graphs: Iterator[Graph], lanes: int
-    ) -> Layers | None:
-        if not links:
-            return None
+    def _batch(
+        self,
+        rows: Sequence[_Rows],
+        links: Sequence[_Links],
+        read: Sequence[_Rows],
+        graphs: Iterator[Graph],
+        ids: Tensor,
+    ) -> LevelBatch:
+        lanes = len(ids)
         # All levels have the same nodes: what a lane has of them is counted once.
-        nodes = torch.from_numpy(rows[0].nodes)
-        counts = Counts.of(nodes, lanes)
-        total = nodes.view(lanes, -1, 1).sum(1, keepdim=True).clamp(min=1)
-        hops = []
-        for after, link in zip(rows[1:], links, strict=True):
-            share = torch.from_numpy(after.nodes).view(lanes, -1, 1) / total
-            hops.append(self._hop(next(graphs), link, counts._replace(share=share)))
-        return Layers(tuple(hops))
+        first = LaneRows.even(torch.from_numpy(rows[0].multiplicity), lanes)
+        hops = tuple(
+            self._hop(
+                number, next(graphs), link,
+                LaneRows.even(torch.from_numpy(after.multiplicity), lanes, like=first),
+            )
+            for number, (after, link) in enumerate(zip(rows[1:], links, strict=True), 1)
+        )  # fmt: skip
+        readout: Graph | WeightedGraph = next(graphs)
+        if not self.tables.is_max:
+            weight = torch.from_numpy(np.concatenate([own.pool for own in read]))
+            readout = WeightedGraph(readout, weight)
+        known = None
+        if self._first is not None:
+            known = torch.where((ids >= 0).unsqueeze(2), self._first[ids.clamp(min=0)], 0)
+            known = known.flatten(0, 1)
+        return LevelBatch(hops, first, (readout,), known)
 
     def _level(self, number: int, ids: Ints) -> _Level:
-        table, (steps, lanes, _) = self._known.levels[number], ids.shape
-        known = np.maximum(ids, 0).ravel()
-        begin = table.held.ptr[known]
-        length = np.where(ids.ravel() >= 0, table.held.ptr[known + 1] - begin, 0)
+        table, (steps, lanes, _) = self._levels[number], ids.shape
+        safe = np.maximum(ids, 0).ravel()
+        begin = table.graph_ptr[safe]
+        length = np.where(ids.ravel() >= 0, table.graph_ptr[safe + 1] - begin, 0)
         position = _ranges(begin, length)
         lane = np.repeat(np.arange(steps * lanes), length.reshape(steps * lanes, -1).sum(1))
-        colour = table.held.col[position]
+        colour = table.held[position]
         place = colour + lane * table.size
         mark = self._mark(number, steps * lanes)
         order = np.arange(len(place), dtype=np.int32)
@@ -190,62 +237,77 @@ class Layered:
         end = slots.cumsum()
         row = np.arange(len(chosen)) + (end - slots - count.cumsum() + count)[lane]
         mark[place[chosen]] = row
-        held, times = mark[place], table.held.data[position]
-        nodes = np.bincount(held, times, minlength=end[-1]).astype(times.dtype)
+        held, count_of = mark[place], table.multiplicity[position]
+        multiplicity = np.bincount(held, count_of, minlength=end[-1]).astype(count_of.dtype)
         first = np.append(0, end[lanes - 1 :: lanes])
-        return _Level(lane, colour, row, nodes, first, length, held, table.pool[position])
+        return _Level(lane, colour, row, multiplicity, first, length, held, table.pool[position])
 
     def _mark(self, number: int, lanes: int) -> Ints:
-        size = lanes * self._known.levels[number].size
+        size = lanes * self._levels[number].size
         if len(self._marks[number]) < size:
             self._marks[number] = np.zeros(size, np.int32)
         return self._marks[number]
 
     def _links(self, number: int, before: _Level, after: _Level) -> _Links:
-        below, table = self._known.levels[number - 1 : number + 1]
-        mark, stride = self._marks[number - 1], self._known.stride
-        assert table.hop is not None
-        begin = table.hop.ptr[after.colour]
-        length = table.hop.ptr[after.colour + 1] - begin
+        below, table = self._levels[number - 1 : number + 1]
+        mark, stride = self._marks[number - 1], self._stride
+        begin = table.hop_ptr[after.colour]
+        length = table.hop_ptr[after.colour + 1] - begin
         position = _ranges(begin, length)
         shift = np.repeat(after.lane * below.size, length)
-        col = table.hop.col[position]
+        col = table.col[position]
         if stride == 1:
             col = mark[col + shift]
         else:
             col = mark[col // stride + shift] * stride + col % stride
-        lengths = np.zeros(len(after.nodes), np.int64)
+        lengths = np.zeros(len(after.multiplicity), np.int64)
         lengths[after.row] = length
-        weight, own = table.hop.data[position], None
-        if table.own is not None:
-            own = np.zeros(len(after.nodes), np.int64)
-            own[after.row] = mark[table.own[after.colour] + after.lane * below.size]
-        sources = len(before.nodes) * stride
-        return _Links(lengths, col, sources, table.hop.longest, weight, own)
+        parent = None
+        if table.parent is not None:
+            parent = np.zeros(len(after.multiplicity), np.int64)
+            parent[after.row] = mark[table.parent[after.colour] + after.lane * below.size]
+        sources = len(before.multiplicity) * stride
+        weight = table.weight[position]
+        return _Links(lengths, col, sources, table.longest, weight, parent)
 
-    def _hop(self, graph: Graph, link: _Links, nodes: Counts) -> Hop:
+    def _hop(self, number: int, graph: Graph, link: _Links, rows: LaneRows) -> Hop:
         weight = torch.from_numpy(link.weight)
-        if link.own is None:
-            return Hop(WithSelf(graph, weight), None, nodes)
-        own = torch.from_numpy(link.own)
-        if not self._known.looped:
-            return Hop(graph, own, nodes)
+        parent = None if link.parent is None else torch.from_numpy(link.parent)
+        if self._levels[number].has_self:
+            return Hop(WeightedGraph(graph, weight, loops=True), parent, rows)
+        if self.tables.is_max:
+            return Hop(graph, parent, rows)
         graph.multiplicity = weight
-        return Hop(Looped(graph), own, nodes)
+        return Hop(WeightedGraph(graph, loops=True), parent, rows)
 
-    def _joint(self, read: Sequence[_Rows], graph: Graph, ids: Tensor) -> Joint:
-        known, first, weight = self._known, None, None
-        if known.first is not None:
-            first = torch.where((ids >= 0).unsqueeze(2), known.first[ids.clamp(min=0)], 0)
-            first = first.flatten(0, 1)
-        if not known.is_max:
-            weight = torch.from_numpy(np.concatenate([own.pool for own in read]))
-        return Joint(graph, weight, first)
+
+def _table(level: LevelRows, num_nodes: Tensor, pooling: float) -> _Table:
+    """Return a level for NumPy, with the weights of the only task."""
+    length = level.graph_ptr.diff()
+    scale = num_nodes.clamp(min=1).pow(-pooling).repeat_interleave(length)
+    hop = level.hop
+    arrays = [t.numpy() for t in (level.graph_ptr, level.row, level.multiplicity)]
+    pool = (level.multiplicity * scale).numpy()
+    if hop is None:
+        nothing = np.zeros(0, np.int64)
+        return _Table(level.size, *arrays, pool, nothing, nothing, nothing, 0, None, False)
+    weight = level.multiplicity.new_ones(1, len(hop.col)) if hop.weight is None else hop.weight
+    return _Table(
+        level.size,
+        *arrays,
+        pool,
+        hop.rowptr.numpy(),
+        hop.col.numpy(),
+        weight[0].numpy(),
+        int(hop.rowptr.diff().max()) if level.size > 0 else 0,
+        None if level.parent is None else level.parent.numpy(),
+        hop.has_self,
+    )
 
 
 def _read(levels: Sequence[_Rows]) -> _Links:
     """Return the way from the rows of these levels, one level after the other, to the graphs."""
-    begin = np.cumsum([0, *(len(own.nodes) for own in levels)])
+    begin = np.cumsum([0, *(len(own.multiplicity) for own in levels)])
     held = np.concatenate([own.held + at for own, at in zip(levels, begin[:-1], strict=True)])
     length = np.concatenate([own.length for own in levels])
     weight = np.concatenate([own.pool for own in levels])
@@ -267,27 +329,27 @@ def _graphs(links: list[_Links], backward: bool) -> list[Graph]:
     length = np.concatenate([link.length for link in links])
     ptr = np.zeros(len(length) + 1, np.int32)
     np.cumsum(length, out=ptr[1:])
-    back = _turned(ptr, links, sources) if backward else None
+    back = _transposed(ptr, links, sources) if backward else None
     out = []
     for number, link in enumerate(links):
         here = slice(targets[number], targets[number + 1] + 1)
         col = link.col.astype(np.int32, copy=False)
-        by_target = CSR(_moved(ptr[here], edges[number]), torch.from_numpy(col), None, link.longest)
+        by_target = CSR(_rebased(ptr[here], edges[number]), torch.from_numpy(col), None, link.longest)
         by_source = None
         if back is not None:
             there = slice(sources[number], sources[number + 1] + 1)
             own = slice(edges[number], edges[number + 1])
             by_source = CSR(
-                _moved(back.indptr[there], edges[number]),
-                _moved(back.indices[own], targets[number]),
-                _moved(back.data[own], edges[number]),
+                _rebased(back.indptr[there], edges[number]),
+                _rebased(back.indices[own], targets[number]),
+                _rebased(back.data[own], edges[number]),
                 len(link.length),
             )
-        out.append(Graph.of(by_target, by_source, (link.sources, len(link.length))))
+        out.append(Graph.from_csr(by_target, by_source, (link.sources, len(link.length))))
     return out
 
 
-def _turned(ptr: Ints, links: list[_Links], sources: Ints) -> Any:
+def _transposed(ptr: Ints, links: list[_Links], sources: Ints) -> Any:
     from scipy.sparse import csr_array
 
     col = np.concatenate([link.col + at for link, at in zip(links, sources[:-1], strict=True)])
@@ -296,5 +358,5 @@ def _turned(ptr: Ints, links: list[_Links], sources: Ints) -> Any:
     return csr_array((numbers, col.astype(np.int32, copy=False), ptr), shape=shape).tocsc()
 
 
-def _moved(numbers: Ints, by: int) -> Tensor:
+def _rebased(numbers: Ints, by: int) -> Tensor:
     return torch.from_numpy(numbers - np.int32(by))

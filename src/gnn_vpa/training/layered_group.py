@@ -7,15 +7,16 @@ import torch
 from torch import Tensor, nn
 
 from ..graphs import GraphSet
-from ..nn._model import Model
+from ..nn import Model
 from .batch import Batch
-from .group import Group, stacked
+from .group import Group
 from .layered import Layered
+from .seeds import generator
 from .task import Protocol, Training
 
 
 class LayeredGroup(Group):
-    """Lanes whose batches are cut by levels, and judged in one go."""
+    """Lanes whose batches are cut by levels, and evaluated in one go."""
 
     def __init__(
         self,
@@ -26,38 +27,61 @@ class LayeredGroup(Group):
         model: Model,
         dtype: torch.dtype,
     ) -> None:
-        super().__init__(graphs, layered, protocol, trainings, deepcopy(model), dtype)
+        device = torch.device("cpu")
+        super().__init__(graphs, device, protocol, trainings, deepcopy(model), dtype)
+        self.layered = layered
         _install(self.model, self.params | self.buffers)
+        # One batch of all validation and test graphs: they have much in common.
+        ids, self._parts = self._evaluated_ids()
+        self._evaluation_batch = layered.cut(ids, backward=False)
+
+    def run_epoch(self) -> None:
+        """Train on every graph once, then evaluate the weights."""
+        order, uniform = self._order(self.epoch), self._uniform()
+        losses = torch.zeros(len(self.lanes), dtype=self.dtype)
+        self.model.train()
+        for step, batch in enumerate(self._batches(order)):
+            self.optimizer.zero_grad()
+            mean = self._losses(self._scores(batch, uniform[step]), batch)
+            mean.sum().backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            losses += mean.detach() * batch.real.sum(1)
+        self.curves[0, :, self.epoch] = (losses / (order >= 0).sum((1, 2))).numpy()
+        self.curves[1:, :, self.epoch] = self._evaluate()
+        self.epoch += 1
 
     def _batches(self, order: Tensor) -> Iterator[Batch]:
-        for steps in torch.split(order.transpose(0, 1), self.data.at_once(len(self.lanes))):
-            yield from self.data.cut_steps(steps)
+        """Yield the batch of every step of an epoch, ``[L, steps, B]``."""
+        for steps in torch.split(order.transpose(0, 1), self.layered.at_once(len(self.lanes))):
+            yield from self.layered.cut_steps(steps)
 
     def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
-        scores: Tensor = self.model(batch.x, batch.graph, batch.readout, batch.nodes, uniform)
+        scores: Tensor = self.model(batch.x, batch.graph, uniform=uniform)
         return scores
 
-    def _fixed(self) -> list[Batch]:
-        """Cut one batch of all validation and test graphs: they have much in common."""
-        ids = [torch.cat([lane.split.valid, lane.split.test]) for lane in self.lanes]
-        valid = torch.tensor([len(lane.split.valid) for lane in self.lanes]).unsqueeze(1)
-        (all_ids,) = stacked(ids, max(map(len, ids))).unbind(1)
-        is_valid = torch.arange(all_ids.shape[1]) < valid
-        self._parts = torch.stack([is_valid, ~is_valid]) & (all_ids >= 0)  # [2, L, B]
-        return [self.data.cut(all_ids, backward=False)]
-
     @torch.no_grad()
-    def _accuracies(self) -> Tensor:
+    def _evaluate(self) -> Tensor:
+        """Return the accuracy of each lane in validation and test, ``[2, L]``."""
         self.model.eval()
-        (batch,) = self._judged
+        batch = self._evaluation_batch
         hit = (self._scores(batch, None).argmax(1) == batch.y).view_as(batch.real)
         right: Tensor = (hit & self._parts).sum(2).to(self.dtype)
         return right / self._parts.sum(2)
+
+    def _uniform(self) -> Tensor:
+        """Return the numbers for dropout of this epoch, ``[steps, *model.dropout_shape]``."""
+        steps = -(-len(self.lanes[0].split.train) // self.protocol.batch_size)
+        shape = (steps, *self.model.dropout_shape(self.protocol.batch_size))
+        drawn = [
+            torch.rand(shape, generator=generator(key, "dropout", self.epoch), dtype=self.dtype)
+            for key in self.keys
+        ]
+        return torch.cat(drawn, dim=-2)
 
 
 def _install(model: nn.Module, state: dict[str, Tensor]) -> None:
     """Let a model use these tensors for good: to hand them over at every call takes its time."""
     for name, tensor in state.items():
-        path, _, own = name.rpartition(".")
+        path, _, last = name.rpartition(".")
         part = model.get_submodule(path)
-        (part._parameters if own in part._parameters else part._buffers)[own] = tensor  # type: ignore[assignment]
+        (part._parameters if last in part._parameters else part._buffers)[last] = tensor  # type: ignore[assignment]

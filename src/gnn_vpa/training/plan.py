@@ -1,7 +1,7 @@
 """Where the graphs of many steps' batches go: what is left to do once their order is known.
 
 A batch is a list of graphs for each lane, and a graph's rows and edges are ranges of `tables.py`. A
-lane owns as many blocks of rows of a level as it needs, and a step has room for the same number of
+lane owns as many blocks of rows of a level as it needs, and a step can hold the same number of
 blocks and edges, so that a captured step fits all batches of a size. A slot is the place of a graph
 in a batch: S = L * B of them, B for each of L lanes. `fill.py` puts rows and edges there.
 
@@ -17,8 +17,8 @@ from torch import Tensor
 from .tables import Rows, Tables
 
 
-class Room(NamedTuple):
-    """Room of a level, for all lanes together."""
+class StepCapacity(NamedTuple):
+    """What a captured step can hold of a level, for all lanes together."""
 
     blocks: int
     size: int  # rows of a block
@@ -31,7 +31,7 @@ class Room(NamedTuple):
         return self.blocks * self.size
 
 
-class Need(NamedTuple):
+class StepDemand(NamedTuple):
     """What each of K steps needs of a level."""
 
     size: int  # rows of a block
@@ -39,10 +39,10 @@ class Need(NamedTuple):
     most: Tensor  # [K], blocks of a lane
     edges: Tensor  # [K]
 
-    def room(self, steps: Tensor | slice) -> Room:
-        """Return a room in which all of these steps fit."""
+    def capacity(self, steps: Tensor | slice) -> StepCapacity:
+        """Return a capacity that suffices for all of these steps."""
         blocks, most, edges = (int(part[steps].max()) for part in self[1:])
-        return Room(blocks, self.size, most, edges + 1)
+        return StepCapacity(blocks, self.size, most, edges + 1)
 
 
 class LinkSlots(NamedTuple):
@@ -64,7 +64,7 @@ class LevelSlots(NamedTuple):
     block: Tensor  # [K, L + 1], the first block of each lane
     lane: Tensor  # [K, C], of each block
     hop: LinkSlots | None
-    own: LinkSlots | None
+    parent: LinkSlots | None
 
 
 class Plan(NamedTuple):
@@ -76,36 +76,40 @@ class Plan(NamedTuple):
     levels: tuple[LevelSlots, ...]
 
 
-def plan(known: Tables, kind: Tensor, ids: Tensor, rooms: tuple[Room, ...]) -> Plan:
+def plan(
+    tables: Tables, task_of_lane: Tensor, ids: Tensor, capacities: tuple[StepCapacity, ...]
+) -> Plan:
     """Plan K steps.
 
     Args:
-        known: The data set.
-        kind: The task of each lane, by its place in ``known.tasks``: ``[L]``.
+        tables: The data set.
+        task_of_lane: The task of each lane, by its place in the family: ``[L]``.
         ids: The graphs of each step and lane, ``[K, L, B]``, ``EMPTY`` where there is none.
-        rooms: The levels' room, which must be large enough.
+        capacities: What steps can hold of each level, which must suffice.
     """
     real, safe = ids >= 0, ids.clamp(min=0)
-    pool = _power(known.size[safe], known.pooling[kind].unsqueeze(1))
+    known = tables.by_level
+    pool = _power(known.num_nodes[safe], known.pooling[task_of_lane].unsqueeze(1))
     levels = [
-        _placed(level, real, safe, room) for level, room in zip(known.levels, rooms, strict=True)
+        _placed(level, real, safe, capacity)
+        for level, capacity in zip(tables.levels, capacities, strict=True)
     ]
     return Plan(known.y[safe].flatten(1), real, pool.flatten(1), tuple(levels))
 
 
-def _placed(level: Rows, real: Tensor, safe: Tensor, room: Room) -> LevelSlots:
+def _placed(level: Rows, real: Tensor, safe: Tensor, capacity: StepCapacity) -> LevelSlots:
     first, count = _ranges(level.ptr, real, safe)
-    own = blocks(count.view_as(real).sum(2), room.size)
-    block = _pointers(own)
-    lane = _owners(own, room.blocks).clamp(max=real.shape[1] - 1)
+    owned = blocks(count.view_as(real).sum(2), capacity.size)
+    block = _pointers(owned)
+    lane = _owners(owned, capacity.blocks).clamp(max=real.shape[1] - 1)
     inside = count.view_as(real).cumsum(2) - count.view_as(real)
-    begin = ((block[:, :-1] * room.size).unsqueeze(2) + inside).flatten(1)
-    begin = torch.cat([begin, block[:, -1:] * room.size], 1)
-    hop, stems = (
+    begin = ((block[:, :-1] * capacity.size).unsqueeze(2) + inside).flatten(1)
+    begin = torch.cat([begin, block[:, -1:] * capacity.size], 1)
+    hop, parent = (
         None if links is None else _linked(links.ptr, real, safe)
-        for links in (level.hop, level.own)
+        for links in (level.hop, level.parent)
     )
-    return LevelSlots(first, count, begin, block, lane, hop, stems)
+    return LevelSlots(first, count, begin, block, lane, hop, parent)
 
 
 def _linked(ptr: Tensor, real: Tensor, safe: Tensor) -> LinkSlots:
@@ -129,13 +133,13 @@ def blocks(rows: Tensor, size: int) -> Tensor:
     return ((rows + size - 1) // size).clamp(min=1)
 
 
-def _owners(lengths: Tensor, room: int) -> Tensor:
-    """Give each of ``lengths [K, L]`` as many of ``room`` places; L owns those that are left."""
-    left = room - lengths.sum(1, keepdim=True)
+def _owners(lengths: Tensor, places: int) -> Tensor:
+    """Give each of ``lengths [K, L]`` as many of the places; L owns those that are left."""
+    left = places - lengths.sum(1, keepdim=True)
     filled = torch.cat([lengths, left], dim=1)
     number = torch.arange(filled.shape[1], device=filled.device).repeat(len(filled))
-    owner = number.repeat_interleave(filled.flatten(), output_size=len(filled) * room)
-    return owner.view(len(filled), room)
+    owner = number.repeat_interleave(filled.flatten(), output_size=len(filled) * places)
+    return owner.view(len(filled), places)
 
 
 def _pointers(lengths: Tensor) -> Tensor:
@@ -149,19 +153,19 @@ def _power(numbers: Tensor, exponent: Tensor) -> Tensor:
     return torch.where(numbers > 0, some.pow(-exponent), 0)
 
 
-def needs(known: Tables, ids: Tensor) -> list[Need]:
+def demands(tables: Tables, ids: Tensor) -> list[StepDemand]:
     """Return what steps ``[K, L, B]`` need of each level."""
     flat = ids.flatten()
-    found = []
-    for level in known.levels:
+    levels = []
+    for level in tables.levels:
         size = _block_size(level.ptr.diff(), ids.shape[2])
-        own = blocks(_lengths(level.ptr, flat).view_as(ids).sum(2), size)
-        edges = torch.zeros_like(own[:, 0])
+        owned = blocks(_lengths(level.ptr, flat).view_as(ids).sum(2), size)
+        edges = torch.zeros_like(owned[:, 0])
         if level.hop is not None:
             edges = _lengths(level.hop.ptr, flat).view(len(ids), -1).sum(1)
         # One block is left over, so that the last row never holds a node.
-        found.append(Need(size, own.sum(1) + 1, own.amax(1), edges))
-    return found
+        levels.append(StepDemand(size, owned.sum(1) + 1, owned.amax(1), edges))
+    return levels
 
 
 def _lengths(ptr: Tensor, ids: Tensor) -> Tensor:

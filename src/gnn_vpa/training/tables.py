@@ -1,37 +1,25 @@
-"""A data set by levels, graph after graph: what steps on a GPU are planned from.
+"""Level tables as steps on a GPU are planned from: ranges of a graph, grouped both ways.
 
-At level ``l`` a row stands for all nodes of one graph that ``l`` layers cannot tell apart. Rows of
-different graphs are never one: a batch is then made of ranges of these tables, and nothing is
-sorted or compared in a step. (On the CPU, where that is cheap, `levels.py` shares them.)
+Rows of different graphs are never one: a batch is then made of ranges of these tables, and nothing
+is sorted or compared in a step.
 """
 
-import logging
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from ..graphs import Features, GraphSet, Level, features, levels
-from ..nn import GAT, GCN, SGC, Looped
-from ..nn._heads import LevelsHead
-from ..nn._model import Model
 from ..ops import Graph
-from ..ops._csr import CSR, rows
-from .lanes import Form, exponent_of, form_of
-from .resident import _NARROW, _kinds, _reach, _whole, model_for
-from .task import Task
-
-_log = logging.getLogger("gnn_vpa")
-_SHORT = 64  # columns up to which a matrix product is quicker than a lookup and its backward pass
+from ..ops._csr import CSR
+from . import level_tables as by_level
+from .level_tables import LevelRows, LevelTables
 
 
 class Links(NamedTuple):
     """Edges from S sources, rows of one level, to the T rows of the next: E edges.
 
-    They stand graph after graph, grouped by target and by source. Where there is one entry more
-    than edges, it is what a place reads that holds nothing.
+    They stand graph after graph, grouped by target and by source. The extra last entry is what
+    unused slots read.
     """
 
     ptr: Tensor  # [G + 1], the edges of each graph, in both groupings
@@ -51,180 +39,75 @@ class Rows(NamedTuple):
 
     ptr: Tensor  # [G + 1], the rows of each graph
     largest: int  # rows of a graph, at most
-    times: Tensor  # [C + 1], how many nodes a row stands for
+    multiplicity: Tensor  # [C + 1], how many nodes a row stands for
     hop: Links | None  # from the level below
-    own: Links | None  # the row below that each stems from, where ``hop`` does not hold it
+    parent: Links | None  # the row below that each stems from, where a model reads it
 
     @property
     def links(self) -> list[Links]:
         """The links that there are."""
-        return [links for links in (self.hop, self.own) if links is not None]
+        return [links for links in (self.hop, self.parent) if links is not None]
 
 
 class Tables(NamedTuple):
     """A data set as the tasks of a family see it."""
 
-    tasks: Sequence[Task]
-    form: Form
-    x: Tensor  # [A, C + 1, ...], features of the first level's rows; [1, …] for all tasks alike
-    y: Tensor  # [G]
-    size: Tensor  # [G], number of nodes
+    by_level: LevelTables
+    x: Tensor  # [A or 1, C + 1, ...], features of the first level's rows
     levels: tuple[Rows, ...]
-    read: int  # the first level that is read out
-    power: Tensor  # [A], p of each task's scale N^(-p), see `lanes.py` …
-    pooling: Tensor  # [A], … and that of its readout
-    sets: bool  # whether the first level is a set of codes: its maxima are sums
+
+    @property
+    def y(self) -> Tensor:
+        """The class of each graph, ``[G]``."""
+        return self.by_level.y
+
+    @property
+    def first_read(self) -> int:
+        """The first level that is read out."""
+        return 0 if self.by_level.reads_all_levels else len(self.levels) - 1
 
 
-def tables(
-    graphs: GraphSet,
-    tasks: Sequence[Task],
-    model: Model,
-    device: torch.device,
-    dtype: torch.dtype,
-    merging: bool = True,
-) -> Tables:
-    """Refine a data set level by level, as far as a model sees.
+def tables(known: LevelTables) -> Tables:
+    """Group the edges of level tables, which must be graph by graph, both ways."""
+    x = torch.nn.functional.pad(known.x, (0,) * (2 * known.x.dim() - 4) + (0, 1))
+    sizes = [0, *(level.size for level in known.levels)]
+    made = [_rows(level, below) for below, level in zip(sizes, known.levels, strict=False)]
+    return Tables(known, x, tuple(made))
 
-    Args:
-        graphs: The data set.
-        tasks: A family, see `lanes.py`.
-        model: The model of one of them.
-        device: Where.
-        dtype: Type of features, weights and scales.
-        merging: Whether rows stand for nodes that are alike; otherwise every node has its own.
-    """
-    form, own = form_of(tasks[0]), features(graphs, tasks[0].features)
-    whole = _whole(graphs, isinstance(model, GAT | SGC), device)
-    node_ptr, csr = graphs.node_ptr.to(device), whole.by_target
-    kinds = _kinds(own) if merging else torch.arange(graphs.num_nodes)
-    found = levels(
-        node_ptr, csr.rowptr, csr.col, kinds.to(device), _reach(model),
-        sets=form == "max", apart=True,
-    )  # fmt: skip
-    _log.info(
-        "%s: %d nodes and %d edges stand for %d and %d", graphs.name, len(found[-1].node),
-        len(found[-1].col), graphs.num_nodes, whole.num_edges,
-    )  # fmt: skip
-    x = _features(own, device, dtype)
-    if isinstance(model, SGC) and own.width <= _NARROW:
-        # Its propagation has no weights: once for the data set, not once a step.
-        found = found[-1:]
-        x = torch.stack([_propagated(x, t, graphs, whole, dtype)[found[0].node] for t in tasks])
-    else:
-        found = found[1:] if isinstance(model, SGC) else found  # its weights hold degrees
-        x = x[found[0].node].unsqueeze(0)
-    sets = form == "max" and merging and not x.is_floating_point()
-    power = torch.tensor([exponent_of(task) for task in tasks], dtype=dtype, device=device)
-    made = [_rows(found[0], dtype)]
-    for below, level in pairwise(found):
-        linked = _Linked(level, below)
-        hop, stems = linked.links(None), None
-        if form == "sgc":
-            hop = linked.normalised(csr.rowptr.diff().to(dtype), power)
-        elif form in ("gin", "gcn") or (sets and below is found[0]):
-            times = torch.ones_like(level.times) if sets else level.times
-            hop = linked.with_self(times, power, 2 if isinstance(model, GCN) else 1)
-        else:
-            stems = linked.own()
-            if form == "gat":
-                hop = linked.links(level.times.to(dtype).unsqueeze(0))
-        made.append(_rows(level, dtype, hop, stems))
-    if sets:
-        made[0] = made[0]._replace(times=made[0].times.clamp(max=1))
-    pooling = 1 - 2 * power if form == "sgc" else power  # p = 1/2 is SGC's default, 1/4 is vpa
-    return Tables(
-        tasks,
-        form,
-        torch.nn.functional.pad(x, (0,) * (2 * x.dim() - 4) + (0, 1)),
-        graphs.y.to(device),
-        node_ptr.diff().to(dtype),
-        tuple(made),
-        0 if isinstance(model.head, LevelsHead) else len(made) - 1,
-        power,
-        pooling,
-        sets,
+
+def _rows(level: LevelRows, below: int) -> Rows:
+    parent = None
+    if level.parent is not None:
+        one_each = torch.arange(level.size + 1, device=level.parent.device)
+        parent = _grouped(by_level.Links(one_each, level.parent, None), level, below)
+    hop = None if level.hop is None else _grouped(level.hop, level, below)
+    largest = int(level.graph_ptr.diff().max())
+    return Rows(level.graph_ptr, largest, padded(level.multiplicity), hop, parent)
+
+
+def _grouped(links: by_level.Links, level: LevelRows, below: int) -> Links:
+    csr = CSR(links.rowptr.int(), links.col.int(), None, len(links.col))
+    back = Graph.from_csr(csr, None, (below * links.stride, level.size)).by_source
+    assert back.edge is not None
+    return Links(
+        links.rowptr[level.graph_ptr],
+        csr.rowptr,
+        padded(csr.col),
+        None if links.weight is None else padded(links.weight),
+        back.rowptr,
+        padded(back.col),
+        padded(back.edge),
+        int(csr.rowptr.diff().max()),
+        back.longest,
+        links.stride,
     )
 
 
-def _features(own: Features, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Return codes where they are many, else a matrix."""
-    coded = own.dense is None and own.codes is not None and own.width > _SHORT
-    return own.codes.to(device) if coded else own.matrix().to(device, dtype)  # type: ignore[union-attr]
+def padded(values: Tensor) -> Tensor:
+    """Put a 0 behind the last: what unused slots read.
 
-
-def _propagated(
-    x: Tensor, task: Task, graphs: GraphSet, whole: Graph, dtype: torch.dtype
-) -> Tensor:
-    with torch.random.fork_rng(devices=[]):
-        model = model_for(task, graphs).to(dtype)
-    assert isinstance(model, SGC)
-    return model.propagate(x, Looped(whole))
-
-
-def _rows(
-    level: Level, dtype: torch.dtype, hop: Links | None = None, own: Links | None = None
-) -> Rows:
-    ptr = level.graph_ptr
-    return Rows(ptr, int(ptr.diff().max()), _ended(level.nodes.to(dtype)), hop, own)
-
-
-class _Linked:
-    """The links of a level to the one below."""
-
-    def __init__(self, level: Level, below: Level) -> None:
-        self.level, self.below = level, below
-        self.row = rows(level.rowptr, len(level.col))  # the target of each edge
-        self.size = len(level.node)
-
-    def links(self, weight: Tensor | None) -> Links:
-        """Return the edges to neighbours' colours, with weights ``[A, E]``."""
-        return self._grouped(self.level.rowptr, self.level.col, weight, 1)
-
-    def own(self) -> Links:
-        """Return one edge for each row, to the row it stems from."""
-        return self._grouped(
-            torch.arange(self.size + 1, device=self.row.device), self.level.own, None, 1
-        )
-
-    def normalised(self, degree: Tensor, power: Tensor) -> Links:
-        """Return edges with the weights ``m_ij (d_i d_j)^(-p)``, of all nodes' degrees."""
-        ends = degree[self.level.node][self.row] * degree[self.below.node][self.level.col]
-        return self.links(ends.pow(-power.unsqueeze(1)) * self.level.times)
-
-    def with_self(self, times: Tensor, power: Tensor, stride: int) -> Links:
-        """Return ``x_i + N_i^(-p) sum_j m_ij x_j`` as edges with weights.
-
-        With a stride of 2 neighbours' are the even sources, and the row's own the odd ones.
-        """
-        level, target = self.level, torch.arange(self.size, device=self.row.device)
-        degree = times.new_zeros(self.size).index_add_(0, self.row, times)
-        scale = degree.clamp(min=1).to(power.dtype).pow(-power.unsqueeze(1))  # [A, T]
-        weight = torch.cat([torch.ones_like(scale), times * scale[:, self.row]], 1)
-        source = torch.cat([level.own * stride + stride - 1, level.col * stride])
-        order = torch.cat([target, self.row]).sort(stable=True).indices
-        rowptr = level.rowptr + torch.arange(self.size + 1, device=target.device)
-        return self._grouped(rowptr, source[order], weight[:, order], stride)
-
-    def _grouped(self, rowptr: Tensor, col: Tensor, weight: Tensor | None, stride: int) -> Links:
-        sizes = (len(self.below.node) * stride, self.size)
-        csr = CSR(rowptr.int(), col.int(), None, len(col))
-        back = Graph.of(csr, None, sizes).by_source
-        assert back.edge is not None
-        return Links(
-            rowptr[self.level.graph_ptr],
-            csr.rowptr,
-            _ended(csr.col),
-            None if weight is None else _ended(weight),
-            back.rowptr,
-            _ended(back.col),
-            _ended(back.edge),
-            int(csr.rowptr.diff().max()),
-            back.longest,
-            stride,
-        )
-
-
-def _ended(values: Tensor) -> Tensor:
-    """Put a 0 behind the last."""
+    Example:
+        >>> padded(torch.tensor([3, 4]))
+        tensor([3, 4, 0])
+    """
     return torch.nn.functional.pad(values, (0, 1))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..aggregations import aggregation
 from ..graphs import FeatureKind, Split
 
 Curve = NDArray[np.floating]  # of the type that was trained in
@@ -38,6 +39,8 @@ class Task:
         # beside "gin", and no member of an enumeration in the place of a string.
         for name in ("model", "aggr", "variant", "features"):
             object.__setattr__(self, name, str.__str__(getattr(self, name)).lower())
+        if self.aggr:  # a baseline has none
+            object.__setattr__(self, "aggr", aggregation(self.aggr).name)
         object.__setattr__(self, "options", tuple(sorted(self.options)))
 
 

@@ -18,15 +18,15 @@ from .group import Group
 from .lanes import families
 from .layered import Layered
 from .layered_group import LayeredGroup
-from .levels import by_levels, can_layer
-from .resident import Resident, model_for, resident
+from .level_tables import level_tables, model_for
 from .tables import Tables, tables
 from .task import Lane, Outcome, Protocol, Task, Training
 from .workers import Job, Report, divided, one_thread
 
 _log = logging.getLogger("gnn_vpa")
-_CACHED_ROWS = 8192  # rows of features of width 64 that stay in a core's cache
-_USABLE = 0.7  # share of a GPU's free memory that groups are made for
+CACHED_ROWS = 8192  # rows of features of width 64 that stay in a core's cache
+USABLE_MEMORY = 0.7  # share of a GPU's free memory that groups are made for
+MAX_DENSE_COLUMNS = 64  # up to which a product on a GPU beats a lookup and its backward pass
 
 
 def fit(
@@ -117,13 +117,12 @@ class _Family:
         with torch.random.fork_rng(devices=[]):
             # The lanes' weights take turns in it.
             self.model = model_for(tasks[0], graphs).to(device, dtype)
-        self.data: Tables | Layered | Resident
-        if _shares_steps(device):
-            self.data = tables(graphs, tasks, self.model, device, dtype, merging)
-        elif merging and can_layer(self.model):
-            self.data = Layered(by_levels(graphs, tasks[0], self.model, dtype))
-        else:
-            self.data = resident(graphs, tasks[0], self.model, device, dtype, merging)
+        plans = _shares_steps(device)
+        by_level = level_tables(
+            graphs, tasks, self.model, device, dtype,
+            per_graph=plans, max_dense_columns=MAX_DENSE_COLUMNS if plans else 0, merging=merging,
+        )  # fmt: skip
+        self.data: Tables | Layered = tables(by_level) if plans else Layered(by_level)
 
     def groups(self, trainings: Sequence[Training]) -> list[list[Training]]:
         """Divide trainings into those that run side by side.
@@ -146,40 +145,27 @@ class _Family:
         return -(-len(training.lane.split.train) // self.protocol.batch_size)
 
     def _room(self) -> int:
-        if not _shares_steps(self.device):
-            size = self.protocol.batch_size
-            rows = self.graphs.num_nodes / max(self.graphs.num_graphs, 1) * size
-            if isinstance(self.data, Layered):
-                rows = self.data.rows(size)
-            return max(1, round(_CACHED_ROWS / max(rows, 1)))
-        return max(1, int(torch.cuda.mem_get_info(self.device)[0] * _USABLE / self.memory()))
+        if isinstance(self.data, Layered):
+            return max(1, round(CACHED_ROWS / max(self.data.rows(self.protocol.batch_size), 1)))
+        free, _ = torch.cuda.mem_get_info(self.device)
+        return max(1, int(free * USABLE_MEMORY / self.memory()))
 
     def memory(self) -> int:
-        """Return about how many bytes a lane takes, if nodes are not merged across graphs.
+        """Return about how many bytes a lane takes on a GPU.
 
         A layer keeps some ten matrices of rows x width of the largest step for the backward pass,
         and edges are planned ahead.
         """
-        rows, edges = self._sizes()
+        assert isinstance(self.data, Tables)
+        levels = self.data.levels[1:] or self.data.levels
+        rows = torch.stack([level.ptr.diff() for level in levels]).sum(0)
+        linked = [links.ptr.diff() for level in levels for links in level.links]
+        edges = sum(linked, torch.zeros_like(rows))
         most = rows.sort(descending=True).indices[: self.protocol.batch_size]
         width = max((p.shape[0] for p in self.model.parameters() if p.dim() > 1), default=1)
         item = torch.finfo(self.dtype).bits // 8
         need = rows[most].sum() * (width * 10 + 40) * item + edges[most].sum() * 64
         return int(need) + (1 << 20)
-
-    def _sizes(self) -> tuple[Tensor, Tensor]:
-        """Return how many rows and edges each graph has, all layers together: ``[G]``."""
-        if isinstance(self.data, Tables):
-            levels = self.data.levels[1:] or self.data.levels
-            linked = [links.ptr.diff() for level in levels for links in level.links]
-            rows = torch.stack([level.ptr.diff() for level in levels]).sum(0)
-            return rows, sum(linked, torch.zeros_like(rows))
-        assert isinstance(self.data, Resident)
-        rows = self.data.node_ptr.diff()
-        edges = torch.zeros_like(rows)
-        if self.data.graph is not None:
-            edges = self.data.graph.by_target.rowptr[self.data.node_ptr].diff()
-        return rows * len(getattr(self.model, "convs", [self.model])), edges
 
     def train(self, job: Job) -> Iterator[Report]:
         """Train a group to its end, and report after every epoch."""
@@ -198,12 +184,12 @@ class _Family:
         group = self._group(job.trainings)
         try:
             if job.state is not None:
-                group.go_on(job.state)
+                group.load_state_dict(job.state)
             kept = time.monotonic()
             while group.epoch < self.protocol.epochs:
                 group.run_epoch()
                 is_due = time.monotonic() - kept >= job.pause
-                yield Report(places, group.epoch, group.state() if is_due else None)
+                yield Report(places, group.epoch, group.state_dict() if is_due else None)
                 kept = time.monotonic() if is_due else kept
             yield Report(places, group.epoch, outcomes=group.outcomes())
         finally:
@@ -213,9 +199,7 @@ class _Family:
         settings = (self.protocol, trainings, self.model, self.dtype)
         if isinstance(self.data, Tables):
             return CapturedGroup(self.graphs, self.data, *settings)
-        if isinstance(self.data, Layered):
-            return LayeredGroup(self.graphs, self.data, *settings)
-        return Group(self.graphs, self.data, *settings)
+        return LayeredGroup(self.graphs, self.data, *settings)
 
 
 def _unfinished(groups: Sequence[Sequence[Training]], place: int, saved: Checkpoint) -> list[Job]:

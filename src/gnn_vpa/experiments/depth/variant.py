@@ -5,7 +5,7 @@ from itertools import product
 from typing import Literal, get_args
 
 from ...errors import UsageError
-from ...ops import Aggregation
+Aggregation = str
 
 Weights = Literal["default", "init", "calibrated"]
 

@@ -7,8 +7,8 @@ import torch
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from gnn_vpa import UsageError, build_model
-from gnn_vpa.nn import Looped, Scaled
-from gnn_vpa.nn._message import aggregate
+from gnn_vpa.nn import WeightedGraph
+from gnn_vpa.nn._weighted_graph import aggregate
 from gnn_vpa.ops import Graph
 
 
@@ -76,7 +76,7 @@ def test_a_graph_merged_by_colours_trains_as_the_whole_one(kind, assert_same_tra
     few, graph, readout, nodes = _merged(codes, edges, batch)
     assert 2 * len(few) < len(codes)
     table = torch.randn(3, 3, dtype=torch.float64)
-    small = (table[few], Looped(graph) if looped else graph, readout, nodes)
+    small = (table[few], WeightedGraph(graph, loops=True) if looped else graph, readout, nodes)
     _alike(kind, (table[codes], edge_index, batch), small, assert_same_training)
 
 
@@ -89,7 +89,7 @@ def test_a_graph_merged_by_hand_trains_as_the_whole_one(kind, assert_same_traini
         merged, edges = torch.tensor([[1, 0, 0, 1], [0, 1, 0, 1]]), [3, 1, 1, 1]
     merged = torch.cat([merged + 2 * k for k in range(5)], dim=1)
     graph = Graph(merged, 10, torch.tensor(edges * 5))
-    graph = Looped(graph) if len(edges) == 4 else graph
+    graph = WeightedGraph(graph, loops=True) if len(edges) == 4 else graph
     nodes = torch.tensor([1, 3] * 5)
     hubs, leaves = torch.randn(2, 5, 3, dtype=torch.float64)
     x = torch.stack([hubs, leaves, leaves, leaves], dim=1).flatten(0, 1)
@@ -107,7 +107,7 @@ def test_a_scaled_graph_stands_for_an_aggregation(aggr, merged, make_batch, dtyp
     times = torch.arange(edge_index.shape[1]) % 4 if merged else None
     graph = Graph(edge_index, len(x), times)
     power = {"sum": 0, "mean": -1, "vpa": -0.5}[aggr]
-    scaled = Scaled(graph, graph.count.clamp(min=1).double() ** power)
+    scaled = WeightedGraph(graph, scale=graph.count.clamp(min=1).double() ** power)
     x = x.to(dtype).requires_grad_()
     out, expected = aggregate(x, scaled, "sum"), aggregate(x, graph, aggr)
     assert out.dtype == dtype
@@ -119,8 +119,8 @@ def test_a_scaled_graph_stands_for_an_aggregation(aggr, merged, make_batch, dtyp
 
 def test_a_scale_cannot_replace_the_maximum(make_batch):
     x, edge_index, batch = make_batch(0)
-    graph = Scaled(Graph(edge_index, len(x)), torch.ones(len(x)))
-    with pytest.raises(UsageError, match="Scaled graph cannot take the place"):
+    graph = WeightedGraph(Graph(edge_index, len(x)), scale=torch.ones(len(x)))
+    with pytest.raises(UsageError, match="scaled sums cannot take the place"):
         build_model("gin", 5, 2, "max").double()(x, graph, batch)
 
 
@@ -128,11 +128,11 @@ def test_a_scaled_graph_is_checked(make_batch):
     x, edge_index, _ = make_batch(0)
     graph = Graph(edge_index, len(x))
     with pytest.raises(UsageError, match="x: expected 23 rows"):
-        aggregate(x[1:], Scaled(graph, torch.ones(23)), "sum")
+        aggregate(x[1:], WeightedGraph(graph, scale=torch.ones(23)), "sum")
     with pytest.raises(UsageError, match=r"scale: expected shape \[23\].*got \[22\]"):
-        aggregate(x, Scaled(graph, torch.ones(22)), "sum")
-    with pytest.raises(UsageError, match="a Scaled graph takes no edge weights"):
-        aggregate(x, Scaled(Graph(torch.eye(23).to_sparse_coo()), torch.ones(23)), "sum")
+        aggregate(x, WeightedGraph(graph, scale=torch.ones(22)), "sum")
+    with pytest.raises(UsageError, match="scaled sums take no edge weights"):
+        aggregate(x, WeightedGraph(Graph(torch.eye(23).to_sparse_coo()), scale=torch.ones(23)), "sum")
 
 
 def test_a_readout_of_another_number_of_nodes_is_refused(kind, make_batch):

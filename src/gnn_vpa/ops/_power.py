@@ -1,0 +1,21 @@
+"""The scale of a linear aggregation."""
+
+import torch
+from torch import Tensor
+
+
+def power(mass: Tensor, exponent: float) -> Tensor:
+    """Return ``m^(-p)``, and 0 where ``m`` is 0; finite derivatives everywhere.
+
+    Example:
+        >>> power(torch.tensor([0.0, 4.0]), 0.5)
+        tensor([0.0000, 0.5000])
+    """
+    some = torch.where(mass > 0, mass, 1)
+    if exponent == 0.5:
+        scale = some.rsqrt()
+    elif exponent == 1:
+        scale = some.reciprocal()
+    else:
+        scale = some.pow(-exponent)
+    return torch.where(mass > 0, scale, 0)
