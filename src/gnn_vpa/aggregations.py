@@ -6,6 +6,7 @@ is all that there is to add: operators, layers, trainings, theory, figures and h
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -102,6 +103,32 @@ def names(among: Literal["all", "operators"] = "all") -> str:
     return ", ".join([*known, PATTERN])
 
 
+def operators() -> tuple[str, ...]:
+    """Return the names of what ``gnn_vpa.aggregate`` does, powers aside.
+
+    Example:
+        >>> operators()
+        ('sum', 'mean', 'max', 'vpa')
+    """
+    return tuple(entry.name for entry in AGGREGATIONS.values() if entry.kind != "plain")
+
+
+def ordered(given: Iterable[str]) -> list[str]:
+    """Return distinct names in the order of tables and figures: powers behind the others, by p.
+
+    Example:
+        >>> ordered(["power(1)", "vpa", "power(0.3)", "sum", "vpa", "unheard-of"])
+        ['sum', 'vpa', 'power(0.3)', 'power(1)', 'unheard-of']
+    """
+    places = {name: place for place, name in enumerate(AGGREGATIONS)}
+
+    def key(name: str) -> tuple[int, float, str]:
+        match = _POWER.fullmatch(name)
+        return places.get(name, len(places) + (not match)), float(match[1]) if match else 0.0, name
+
+    return sorted(set(given), key=key)
+
+
 def _advice(name: object, among: Literal["all", "operators"]) -> str:
     nearest = get_close_matches(str(name).casefold(), AGGREGATIONS, n=1)
     if nearest and AGGREGATIONS[nearest[0]].kind != "plain":
@@ -129,7 +156,9 @@ def _power(text: str) -> Aggregation:
             "power(0.3): the exponent p of N^-p."
         )
     exponent += 0.0  # no negative zero: its name would be another one
-    return Aggregation(f"power({exponent:.12g})", "linear", exponent, _between(exponent), "1 2", "P")
+    return Aggregation(
+        f"power({exponent:.12g})", "linear", exponent, _between(exponent), "1 2", "P"
+    )
 
 
 def _between(exponent: float) -> str:

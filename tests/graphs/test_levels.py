@@ -43,7 +43,9 @@ def test_levels_hold_what_counting_finds(graphs, sets):
             below = colours[depth - 1]
             row = slice(level.rowptr[own], level.rowptr[own + 1])
             around = Counter(below[j] for j in col[rowptr[node] : rowptr[node + 1]].tolist())
-            table = dict(zip(level.col[row].tolist(), level.multiplicity[row].tolist(), strict=True))
+            table = dict(
+                zip(level.col[row].tolist(), level.multiplicity[row].tolist(), strict=True)
+            )
             assert level.parent[own] == below[node]
             assert set(table) == set(around)
             assert sets or table == around
@@ -69,4 +71,6 @@ def test_graphs_apart_have_colours_of_their_own_one_after_the_other(graphs, sets
         assert torch.equal(level.graph_ptr, shared.graph_ptr)
         for g in range(len(node_ptr) - 1):
             held = slice(level.graph_ptr[g], level.graph_ptr[g + 1])
-            assert Counter(level.held_multiplicity[held].tolist()) == Counter(shared.held_multiplicity[held].tolist())
+            assert Counter(level.held_multiplicity[held].tolist()) == Counter(
+                shared.held_multiplicity[held].tolist()
+            )

@@ -115,7 +115,7 @@ def test_overrides(name, make_batch):
     [
         (("gni", 5, 2), "name: 'gni' is unknown.*Did you mean 'gin'"),
         (("gin", 5, 2, "vap"), "aggr: 'vap' is unknown.*Did you mean 'vpa'"),
-        (("gat", 5, 2, "mean"), "aggr: 'mean' is unknown, expected one of default, vpa"),
+        (("gat", 5, 2, "mean"), "aggr: GAT has no 'mean', expected one of default, vpa, power"),
         (("gin", 5, 2, "vpa", "print"), "variant: 'print' is unknown.*Did you mean 'printed'"),
         (("gin", 0, 2), "in_channels: expected a whole number of at least 1, got 0"),
         (("gcn", 5, 0), "num_classes: expected a whole number of at least 1, got 0"),

@@ -119,7 +119,9 @@ def test_lanes_may_differ_in_their_aggregation(name, make_batch):
     lanes = _side_by_side(batches)
 
     def scaled(graph, count):
-        return WeightedGraph(graph, scale=by_lane(count.clamp(min=1).double(), 3).pow(power).flatten())
+        return WeightedGraph(
+            graph, scale=by_lane(count.clamp(min=1).double(), 3).pow(power).flatten()
+        )
 
     power = torch.tensor([[0.0], [-1.0], [-0.5]], dtype=torch.float64)
     graph = scaled(lanes.graph, lanes.graph.degree)

@@ -132,7 +132,9 @@ def test_a_scaled_graph_is_checked(make_batch):
     with pytest.raises(UsageError, match=r"scale: expected shape \[23\].*got \[22\]"):
         aggregate(x, WeightedGraph(graph, scale=torch.ones(22)), "sum")
     with pytest.raises(UsageError, match="scaled sums take no edge weights"):
-        aggregate(x, WeightedGraph(Graph(torch.eye(23).to_sparse_coo()), scale=torch.ones(23)), "sum")
+        aggregate(
+            x, WeightedGraph(Graph(torch.eye(23).to_sparse_coo()), scale=torch.ones(23)), "sum"
+        )
 
 
 def test_a_readout_of_another_number_of_nodes_is_refused(kind, make_batch):

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from gnn_vpa import UsageError
-from gnn_vpa.palette import COLOURS
+from gnn_vpa.aggregations import AGGREGATIONS
 from gnn_vpa.signal import Separation, plot_expressivity
 
 ROWS = [
@@ -26,7 +26,7 @@ def test_lines_are_the_means_over_the_seeds_in_the_colours_of_the_aggregations()
     first, *_ = plot_expressivity(ROWS).axes
     lines = {line.get_label(): line for line in first.lines}
     assert {aggr: line.get_color() for aggr, line in lines.items()} == {
-        aggr: COLOURS[aggr] for aggr in ("sum", "vpa")
+        aggr: AGGREGATIONS[aggr].colour for aggr in ("sum", "vpa")
     }
     assert list(lines["vpa"].get_ydata()) == pytest.approx([0.1, 0.1])
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from gnn_vpa import UsageError
-from gnn_vpa.palette import COLOURS
+from gnn_vpa.aggregations import AGGREGATIONS
 from gnn_vpa.signal import plot_variance, variance_by_neighbours
 
 AGGRS = ("sum", "mean", "max", "vpa")
@@ -12,7 +12,7 @@ AGGRS = ("sum", "mean", "max", "vpa")
 def test_each_aggregation_is_labelled_in_its_colour() -> None:
     variances, _ = plot_variance(variance_by_neighbours(AGGRS, [1, 10], trials=50)).axes
     labels = {text.get_text(): text.get_color() for text in variances.texts}
-    assert labels == {aggr: COLOURS[aggr] for aggr in AGGRS}
+    assert labels == {aggr: AGGREGATIONS[aggr].colour for aggr in AGGRS}
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from ..aggregations import ordered
 from ._published import FOLDS, published_average, published_cell
-from .style import AGGREGATIONS, DATASETS, MODELS, in_order
+from .style import DATASETS, MODELS, in_order
 from .summary import only_setting, summarise
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def compare_with_paper(folds: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for model in in_order(cells["model"], MODELS):
         of_model = cells[cells["model"] == model]
-        for aggregation in in_order(of_model["aggregation"], AGGREGATIONS):
+        for aggregation in ordered(of_model["aggregation"]):
             method = of_model[of_model["aggregation"] == aggregation].set_index("dataset")
             rows += _compare_method(table, model, aggregation, method[method["folds"] > 0])
     return pd.DataFrame(rows, columns=_COLUMNS).astype({"within": object})

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..aggregations import ordered
 from ._published import published_p
 from .ranks import holm, paired_wilcoxon
 from .resampled import TEST_PER_TRAIN, Estimate, average, corrected_mean
-from .style import AGGREGATIONS, DATASETS, MODELS, in_order
+from .style import DATASETS, MODELS, in_order
 from .summary import fold_accuracies, only_setting
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _comparisons(
         return
     lead = wide.drop(columns="vpa").rsub(wide["vpa"], axis=0)
     for model in in_order(lead.index.get_level_values("model"), MODELS):
-        for aggregation in in_order(lead.columns, AGGREGATIONS):
+        for aggregation in ordered(lead.columns):
             column = lead.loc[model][aggregation].dropna()
             datasets = in_order(column.index.get_level_values("dataset"), DATASETS)
             if datasets:

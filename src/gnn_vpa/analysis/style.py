@@ -6,23 +6,39 @@ relies on them alone: lines also differ in their dashes.
 
 from collections.abc import Iterable
 
-from ..palette import COLOURS
+from ..aggregations import AGGREGATIONS, Aggregation, aggregation
+from ..errors import UsageError
 
-DASHES = {"sum": "6 3", "mean": "2 2.5", "max": "8 3 2 3", "vpa": "none", "default": "4 4"}
 MODELS = ("GIN", "GCN", "SGC", "GAT", "MAJORITY", "WL")
-AGGREGATIONS = ("sum", "mean", "max", "default", "vpa")
 DATASETS = ("IMDB-B", "IMDB-M", "RDT-B", "RDT-M5K", "COLLAB", "MUTAG", "PROTEINS", "PTC", "NCI1")
 BASELINES = {"MAJORITY": "Majority class", "WL": "WL subtree kernel + SVM"}
 
 
-def colour(aggregation: str) -> str:
+def colour(name: str) -> str:
     """The colour of an aggregation; one without a colour of its own gets that of `default`.
 
     Example:
         >>> colour("vpa"), colour("median")
         ('#009E73', '#666666')
     """
-    return COLOURS.get(aggregation, COLOURS["default"])
+    return _entry(name).colour
+
+
+def dashes(name: str) -> str:
+    """The dashes of an aggregation's lines, as SVG writes them.
+
+    Example:
+        >>> dashes("sum")
+        '6 3'
+    """
+    return _entry(name).dashes
+
+
+def _entry(name: str) -> Aggregation:
+    try:
+        return aggregation(name)
+    except UsageError:  # of a baseline, or of results that another program wrote
+        return AGGREGATIONS["default"]
 
 
 def method_label(model: str, aggregation: str) -> str:

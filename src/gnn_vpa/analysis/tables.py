@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..aggregations import ordered
 from .comparison import AVERAGE, compare_with_paper
 from .settings import Setting
 from .significance import overall_tests
-from .style import AGGREGATIONS, BASELINES, DATASETS, MODELS, in_order, method_label
+from .style import BASELINES, DATASETS, MODELS, in_order, method_label
 from .summary import only_setting, summarise
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def accuracy_table(folds: pd.DataFrame) -> AccuracyTable:
     tests = overall_tests(folds).set_index(["model", "aggregation"])
     groups: dict[str, list[Row]] = {}
     for model in in_order((model for model, _ in methods), MODELS):
-        for aggregation in in_order((a for m, a in methods if m == model), AGGREGATIONS):
+        for aggregation in ordered(a for m, a in methods if m == model):
             by_column = {name: cells.get((name, model, aggregation)) for name in columns}
             average = by_column.pop(AVERAGE, None)
             test = tests.loc[model, aggregation] if (model, aggregation) in tests.index else None

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from ..aggregations import AGGREGATIONS
 from ..errors import UsageError
-from ..palette import COLOURS
 from ._console import print_table
 from ._options import DataDirOption, Device, DeviceOption, listed
 
@@ -124,7 +124,7 @@ def _print(results: "pd.DataFrame", dataset: str) -> None:
     """Print a line for each network, a column for each depth."""
     own = results[results["dataset"] == dataset]
     depths = sorted(own["depth"].unique())
-    order = {name: place for place, name in enumerate(COLOURS)}
+    order = {name: place for place, name in enumerate(AGGREGATIONS)}
     groups = list(own.groupby(["weights", "residual", "aggr"]))
     groups.sort(key=lambda group: (group[0][0] != "default", *group[0][:2], order[group[0][2]]))
     chance = 100 * own["majority"].mean()

@@ -2,17 +2,17 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..aggregations import operators
 from ..errors import UsageError
 from ._console import print_table, progress
 
 if TYPE_CHECKING:
     from gnn_vpa.signal import VariancePoint
 
-_AGGRS: Final = ("sum", "mean", "max", "vpa")
 _PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -48,7 +48,7 @@ def variance(
     from gnn_vpa.signal import variance_by_neighbours
 
     with progress(f"Measuring up to {max_neighbours:,} neighbours, {trials:,} trials each"):
-        points = variance_by_neighbours(_AGGRS, _counts(max_neighbours), trials, seed)
+        points = variance_by_neighbours(operators(), _counts(max_neighbours), trials, seed)
     _print(points)
     for picture in pictures:
         _draw(points, picture)
@@ -83,7 +83,7 @@ def _draw(points: list["VariancePoint"], picture: Path) -> None:
 
 
 def _print(points: list["VariancePoint"]) -> None:
-    columns = {aggr: [point for point in points if point.aggr == aggr] for aggr in _AGGRS}
+    columns = {aggr: [point for point in points if point.aggr == aggr] for aggr in operators()}
     print_table(
         "Variance after aggregating N messages of variance 1: measured (predicted)",
         ["N", *columns],

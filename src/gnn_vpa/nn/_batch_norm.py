@@ -139,4 +139,3 @@ class BatchNorm(nn.BatchNorm1d):
     def _broadcast(self, values: Tensor) -> Tensor:
         """Shape ``[F]`` or ``[L, F]`` so that it meets rows ``[L, S, F]``: ``[L, 1, F]``."""
         return values.view(-1, 1, self.num_features)
-

@@ -138,7 +138,9 @@ class Model(nn.Module, ABC):
         entry = aggregation(aggr)
         if not cls.takes(entry):
             known = ", ".join([*cls.aggregations(), "power(p)"])
-            raise UsageError(f"aggr: {cls.__name__} has no {entry.name!r}, expected one of {known}.")
+            raise UsageError(
+                f"aggr: {cls.__name__} has no {entry.name!r}, expected one of {known}."
+            )
         return entry
 
     @property
@@ -231,7 +233,9 @@ class Model(nn.Module, ABC):
             return one_hot(x, self.in_channels, next(self.parameters()).dtype)
         return x
 
-    def _scores(self, levels: Sequence[Tensor], batch: LevelBatch, uniform: Tensor | None) -> Tensor:
+    def _scores(
+        self, levels: Sequence[Tensor], batch: LevelBatch, uniform: Tensor | None
+    ) -> Tensor:
         if not batch.readouts:
             raise UsageError("readout: expected the graph of each node, such as PyG's batch.")
         aggr = "sum" if self.aggr == "default" else self.aggr

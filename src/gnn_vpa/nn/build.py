@@ -76,10 +76,11 @@ def build_model(
         torch.Size([6, 2])
     """
     name = checked_choice("name", name, list(MODELS))
-    model = MODELS[name]
+    model: Any = MODELS[name]
     settings = model.variants.get(checked_choice("variant", variant, _VARIANTS), {})
     options = [
         key for key, p in signature(model).parameters.items() if p.kind is Parameter.KEYWORD_ONLY
     ]
     chosen = {checked_choice(f"option of {name}", k, options): v for k, v in overrides.items()}
-    return model(in_channels, num_classes, aggr, **{**settings, **chosen})
+    built: Model = model(in_channels, num_classes, aggr, **{**settings, **chosen})
+    return built

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from ..aggregations import aggregation
 from ..errors import UsageError
-from ..palette import COLOURS
 from .neighbours import VariancePoint
 from .theory import predicted_variance
 
@@ -69,14 +69,14 @@ def _draw_variances(axes: "Axes", points: list[VariancePoint]) -> None:
     aggr, last = points[0].aggr, points[-1].n
     counts = sorted({round(last ** (i / 60)) for i in range(61)})
     predicted = [predicted_variance(aggr, n) for n in counts]
-    axes.plot(counts, predicted, color=COLOURS[aggr], linewidth=2.0, alpha=0.7)
+    axes.plot(counts, predicted, color=aggregation(aggr).colour, linewidth=2.0, alpha=0.7)
     axes.errorbar(
         [point.n for point in points],
         [point.measured.variance for point in points],
         [point.measured.standard_error for point in points],
         fmt="o",
         markersize=5.5,
-        color=COLOURS[aggr],
+        color=aggregation(aggr).colour,
         markeredgecolor="white",
         markeredgewidth=0.7,
         zorder=3,
@@ -87,7 +87,7 @@ def _draw_variances(axes: "Axes", points: list[VariancePoint]) -> None:
         (last, predicted[-1]),
         xytext=(9, 0),
         textcoords="offset points",
-        color=COLOURS[aggr],
+        color=aggregation(aggr).colour,
         fontsize=12,
         fontweight="bold",
         verticalalignment="center",
@@ -102,7 +102,7 @@ def _draw_ratios(axes: "Axes", points: list[VariancePoint], shift: float) -> Non
         fmt="o",
         markersize=3.5,
         elinewidth=1.2,
-        color=COLOURS[points[0].aggr],
+        color=aggregation(points[0).colour.aggr],
     )
 
 

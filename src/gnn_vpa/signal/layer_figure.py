@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..aggregations import aggregation
 from ..errors import UsageError
-from ..palette import COLOURS
 from .figure import _STYLE
 from .layers import LayerSignal
 
@@ -91,9 +91,9 @@ def _draw(axes: "Axes", aggr: str, layers: Sequence[LayerSignal]) -> None:
     places = range(1, len(layers) + 1)
     names = [layer.layer.removeprefix("convs.") for layer in layers]
     ticks = ["readout" if "head" in n else str(p) for p, n in zip(places, names, strict=True)]
-    style: dict[str, Any] = {"color": COLOURS[aggr], "linewidth": 1.8}
+    style: dict[str, Any] = {"color": aggregation(aggr).colour, "linewidth": 1.8}
     axes.plot(places, [layer.independent for layer in layers], "--", alpha=0.8, **style)
     axes.plot(places, [layer.correlated for layer in layers], "-", **style)
     measured = [layer.measured for layer in layers]
-    axes.plot(places, measured, "o", color=COLOURS[aggr], label=aggr, markersize=6)
+    axes.plot(places, measured, "o", color=aggregation(aggr).colour, label=aggr, markersize=6)
     axes.set_xticks(list(places), ticks)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from ..ops import Aggregation, Graph, aggregate, attend
+from ..ops import Graph, aggregate, attend
 from .theory import predicted_variance
 
 Operator = Callable[[Tensor, Graph], Tensor]  # x [num_sources, width] -> [num_targets, width]
@@ -41,14 +41,14 @@ class VariancePoint(NamedTuple):
         1.0
     """
 
-    aggr: Aggregation
+    aggr: str
     n: int
     measured: Measurement
     predicted: float
 
 
 def measure_variance(
-    aggr: Aggregation, n: int, trials: int = 4096, generator: torch.Generator | None = None
+    aggr: str, n: int, trials: int = 4096, generator: torch.Generator | None = None
 ) -> Measurement:
     """Measure the variance of an aggregation of ``n`` independent standard normal messages.
 
@@ -108,7 +108,7 @@ def measure_attention_variance(
 
 
 def variance_by_neighbours(
-    aggrs: Iterable[Aggregation], counts: Iterable[int], trials: int = 4096, seed: int = 0
+    aggrs: Iterable[str], counts: Iterable[int], trials: int = 4096, seed: int = 0
 ) -> list[VariancePoint]:
     """Measure and predict the variance for each aggregation and each number of neighbours.
 

@@ -150,7 +150,9 @@ class CapturedGroup(Group):
         limits: list[int] = []
         for quantile in STEP_QUANTILES:  # from the largest down: a size must be worth its capture
             limit = int(np.quantile(total.cpu(), quantile, method="higher"))
-            if not limits or (limits[0] >= MIN_ROWS_FOR_SIZES and limit <= MAX_SIZE_RATIO * limits[0]):
+            if not limits or (
+                limits[0] >= MIN_ROWS_FOR_SIZES and limit <= MAX_SIZE_RATIO * limits[0]
+            ):
                 limits.insert(0, limit)
         choice = torch.searchsorted(torch.tensor(limits, device=total.device), total)
         steps_of_size = [choice == size for size in range(len(limits))]
@@ -254,7 +256,7 @@ class CapturedGroup(Group):
         size = min(ids.shape[1], max(1, EVALUATED_ROWS // (mean * len(self.lanes))))
         self._evaluated_counts = parts.sum(2)
         planned = []
-        for batch, own in zip(ids.split(size, 1), parts.split(size, 2), strict=True):
+        for batch, own in zip(torch.split(ids, size, 1), torch.split(parts, size, 2), strict=True):
             step = batch.unsqueeze(0)
             capacities = tuple(d.capacity(slice(None)) for d in demands(self.tables, step))
             packed = self._plan(step, capacities)

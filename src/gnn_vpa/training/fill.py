@@ -72,9 +72,7 @@ def batch_of(
     )
 
 
-def _features(
-    tables: Tables, task_of_lane: Tensor, rows: LaneRows, filled: FilledRows
-) -> Tensor:
+def _features(tables: Tables, task_of_lane: Tensor, rows: LaneRows, filled: FilledRows) -> Tensor:
     copies, count = tables.x.shape[:2]
     row = filled.row
     if copies > 1:
@@ -111,13 +109,13 @@ def _hop(
     # Attention wants a row for every edge, but for its fused kernels: the last row, which holds no
     # node, then owns the edges that are none.
     full = attends and backend(here.multiplicity) != "triton"
-    edges = (task_of_lane, capacity.edges, sizes, full)
-    graph, weight = _graph(level.hop, slots.hop, *ends, *edges)
+    graph, weight = _graph(level.hop, slots.hop, *ends, task_of_lane, capacity.edges, sizes, full)
     parent = None
     if level.parent is not None:
         assert slots.parent is not None
-        one_each = (task_of_lane, capacity.rows, sizes, False)
-        parent, _ = _graph(level.parent, slots.parent, *ends, *one_each)
+        parent, _ = _graph(
+            level.parent, slots.parent, *ends, task_of_lane, capacity.rows, sizes, False
+        )
     if attends:
         graph.multiplicity = weight
         power = known.exponent[task_of_lane][here.row_lane]

@@ -20,7 +20,7 @@ from ..ops import Graph, aggregate
 from ..ops._aggregate import weighted_sum
 from ..ops._csr import CSR
 from .batch import Batch
-from .level_tables import LevelRows, LevelTables
+from .level_tables import LevelRows, LevelTables, Links
 
 Ints = NDArray[np.integer]
 Floats = NDArray[np.floating]
@@ -208,10 +208,10 @@ class Layered:
             )
             for number, (after, link) in enumerate(zip(rows[1:], links, strict=True), 1)
         )  # fmt: skip
-        readout: Graph | WeightedGraph = next(graphs)
+        weight = None  # the maximum has none
         if not self.tables.is_max:
             weight = torch.from_numpy(np.concatenate([own.pool for own in read]))
-            readout = WeightedGraph(readout, weight)
+        readout = WeightedGraph(next(graphs), weight)
         known = None
         if self._first is not None:
             known = torch.where((ids >= 0).unsqueeze(2), self._first[ids.clamp(min=0)], 0)
@@ -285,23 +285,20 @@ def _table(level: LevelRows, num_nodes: Tensor, pooling: float) -> _Table:
     """Return a level for NumPy, with the weights of the only task."""
     length = level.graph_ptr.diff()
     scale = num_nodes.clamp(min=1).pow(-pooling).repeat_interleave(length)
-    hop = level.hop
-    arrays = [t.numpy() for t in (level.graph_ptr, level.row, level.multiplicity)]
-    pool = (level.multiplicity * scale).numpy()
-    if hop is None:
-        nothing = np.zeros(0, np.int64)
-        return _Table(level.size, *arrays, pool, nothing, nothing, nothing, 0, None, False)
+    hop = level.hop or Links(torch.zeros(1).long(), torch.zeros(0).long(), None)
     weight = level.multiplicity.new_ones(1, len(hop.col)) if hop.weight is None else hop.weight
     return _Table(
-        level.size,
-        *arrays,
-        pool,
-        hop.rowptr.numpy(),
-        hop.col.numpy(),
-        weight[0].numpy(),
-        int(hop.rowptr.diff().max()) if level.size > 0 else 0,
-        None if level.parent is None else level.parent.numpy(),
-        hop.has_self,
+        size=level.size,
+        graph_ptr=level.graph_ptr.numpy(),
+        held=level.row.numpy(),
+        multiplicity=level.multiplicity.numpy(),
+        pool=(level.multiplicity * scale).numpy(),
+        hop_ptr=hop.rowptr.numpy(),
+        col=hop.col.numpy(),
+        weight=weight[0].numpy(),
+        longest=int(hop.rowptr.diff().amax()) if len(hop.rowptr) > 1 else 0,
+        parent=None if level.parent is None else level.parent.numpy(),
+        has_self=hop.has_self,
     )
 
 
@@ -334,7 +331,9 @@ def _graphs(links: list[_Links], backward: bool) -> list[Graph]:
     for number, link in enumerate(links):
         here = slice(targets[number], targets[number + 1] + 1)
         col = link.col.astype(np.int32, copy=False)
-        by_target = CSR(_rebased(ptr[here], edges[number]), torch.from_numpy(col), None, link.longest)
+        by_target = CSR(
+            _rebased(ptr[here], edges[number]), torch.from_numpy(col), None, link.longest
+        )
         by_source = None
         if back is not None:
             there = slice(sources[number], sources[number + 1] + 1)

@@ -206,9 +206,7 @@ def _propagated(
     return model.propagate(x, looped)
 
 
-def _level(
-    level: Level, dtype: torch.dtype, hop: Links | None, parent: Tensor | None
-) -> LevelRows:
+def _level(level: Level, dtype: torch.dtype, hop: Links | None, parent: Tensor | None) -> LevelRows:
     multiplicity = level.held_multiplicity.to(dtype)
     return LevelRows(len(level.node), level.graph_ptr, level.held, multiplicity, hop, parent)
 
@@ -245,9 +243,7 @@ def _with_self(
     inserted = key.new_zeros(num_edges + 1).index_add_(0, at, is_new.long()).cumsum(0)
     place = torch.arange(num_edges, device=key.device) + inserted[:-1]
     rank = is_new.cumsum(0)
-    parent_place = torch.where(
-        is_new, at + rank - 1, torch.nn.functional.pad(place, (0, 1))[at]
-    )
+    parent_place = torch.where(is_new, at + rank - 1, torch.nn.functional.pad(place, (0, 1))[at])
 
     total = num_edges + int(inserted[-1])
     col, weight = key.new_empty(total), scale.new_zeros(len(scale), total)

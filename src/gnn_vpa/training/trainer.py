@@ -8,7 +8,6 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet

@@ -10,9 +10,10 @@ import numpy as np
 
 from gnn_vpa.errors import UsageError
 
+from ...aggregations import ordered
 from .._format import listing
 from ..settings import KEYS, require_columns
-from ..style import AGGREGATIONS, DASHES, colour, in_order, method_label
+from ..style import colour, dashes, method_label
 from ._svg import WIDTH, Scale, element, path, picture, text
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _lines(curves: pd.DataFrame) -> dict[str, pd.DataFrame]:
     by_fold = finite.groupby(["aggregation", "fold", "epoch"], as_index=False)["train_loss"].mean()
     table = by_fold.groupby(["aggregation", "epoch"])["train_loss"].agg(["mean", "std"]).fillna(0.0)
     lines = {}
-    for name in in_order(by_fold["aggregation"], AGGREGATIONS):
+    for name in ordered(by_fold["aggregation"]):
         line = table.loc[name]
         lines[name] = line.iloc[:: math.ceil(len(line) / _MOST_POINTS)]
     return lines
@@ -133,7 +134,7 @@ def _stroke(d: str, name: str) -> str:
         fill="none",
         stroke=colour(name),
         stroke_width=1.8,
-        stroke_dasharray=DASHES.get(name, "1 3"),
+        stroke_dasharray=dashes(name),
         class_=f"line {name}",
     )
 

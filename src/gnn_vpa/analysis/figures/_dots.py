@@ -10,9 +10,10 @@ import numpy as np
 from gnn_vpa.errors import UsageError
 from gnn_vpa.paper import Accuracy
 
+from ...aggregations import ordered
 from .._format import mean_std
 from .._published import published_cell
-from ..style import AGGREGATIONS, BASELINES, MODELS, colour, in_order, method_label
+from ..style import BASELINES, MODELS, colour, in_order, method_label
 from ..summary import fold_accuracies, only_setting
 from ._svg import WIDTH, Scale, element, path, picture, text
 
@@ -53,9 +54,7 @@ def fold_dots(folds: pd.DataFrame) -> str:
     methods = [
         (model, aggregation)
         for model in in_order(accuracies["model"], MODELS)
-        for aggregation in in_order(
-            accuracies.loc[accuracies["model"] == model, "aggregation"], AGGREGATIONS
-        )
+        for aggregation in ordered(accuracies.loc[accuracies["model"] == model, "aggregation"])
     ]
     papers = [published_cell(table, *method, datasets[0]) for method in methods]
     x = _scale(accuracies, [paper for paper in papers if paper])

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from ...aggregations import ordered
 from .._format import listing
-from ..style import AGGREGATIONS, DASHES, colour, in_order
+from ..style import colour, dashes
 from ._svg import WIDTH, Scale, element, path, picture, text
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def signal_lines(signals: pd.DataFrame, accuracies: Mapping[str, float]) -> str:
     dataset, model = signals[["dataset", "model"]].iloc[0]
     lines = {
         name: [float(v) for v in signals[signals["aggregation"] == name]["variance"]]
-        for name in in_order(signals["aggregation"], AGGREGATIONS)
+        for name in ordered(signals["aggregation"])
     }
     title = f"Variance by layer of {model} on {dataset}, before training"
     known = [v for line in lines.values() for v in line if v > 0 and math.isfinite(v)]
@@ -83,7 +84,7 @@ def _drawn(lines: Mapping[str, list[float]], x: Scale, y: Scale) -> Iterator[str
         points = [(x(place), y(v)) for place, v in enumerate(line, 1) if v > 0]
         yield element(
             "path", d=path(points) if points else "M0 0", fill="none", stroke=colour(name),
-            stroke_width=1.8, stroke_dasharray=DASHES.get(name, "1 3"), class_=f"line {name}",
+            stroke_width=1.8, stroke_dasharray=dashes(name), class_=f"line {name}",
         )  # fmt: skip
         for cx, cy in points:
             yield element("circle", cx=cx, cy=cy, r=2.2, fill=colour(name), class_=f"area {name}")

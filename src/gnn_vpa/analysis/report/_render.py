@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...palette import COLOURS
+from ...aggregations import AGGREGATIONS
 from .. import _format
 from ..findings import verdict
 from ..style import method_label
@@ -58,7 +58,7 @@ def render_report(
         "mean_std": _format.mean_std,
         "method_label": method_label,
         "verdict": verdict,
-        "colours": COLOURS,
+        "colours": {name: entry.colour for name, entry in AGGREGATIONS.items()},
     }
     return environment.get_template("page.html").render(content(folds, curves, provenance, signals))
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ...aggregations import aggregation, ordered
 from ...errors import UsageError
-from ...palette import COLOURS
 from ...signal.figure import _STYLE
 
 if TYPE_CHECKING:
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MARKERS = {"sum": "s", "mean": "v", "max": "^", "vpa": "o"}
 _FINITE = 1e38  # what a float32 can hold
 _TITLES = {
     ("default", False): "PyTorch's weights",
@@ -60,7 +59,7 @@ def plot_depth(results: "pd.DataFrame", signals: "pd.DataFrame", dataset: str) -
         figure.subplots_adjust(edge, 0.07, 1 - edge / 4, 0.89, wspace=0.1, hspace=0.33)
         for column, (weights, residual) in enumerate(kinds):
             start, loss, accuracy = rows[:, column]
-            for aggr in COLOURS:
+            for aggr in ordered(results["aggr"]):
                 own, layers = (
                     frame[
                         (frame["weights"] == weights)
@@ -80,17 +79,28 @@ def plot_depth(results: "pd.DataFrame", signals: "pd.DataFrame", dataset: str) -
 def _start(signals: "pd.DataFrame", aggr: str, axes: "Axes") -> None:
     mean = signals.groupby("layer")["variance"].mean()
     shown = mean.where(mean < _FINITE)
-    axes.plot(shown.index, shown, color=COLOURS[aggr], linewidth=2.0, label=aggr)
+    axes.plot(shown.index, shown, color=aggregation(aggr).colour, linewidth=2.0, label=aggr)
 
 
 def _trained(results: "pd.DataFrame", aggr: str, loss: "Axes", accuracy: "Axes") -> None:
     means = results.groupby("depth")[["last_loss", "test_accuracy"]].mean()
-    style: dict[str, Any] = {"color": COLOURS[aggr], "marker": _MARKERS[aggr], "markersize": 5}
+    style: dict[str, Any] = {
+        "color": aggregation(aggr).colour,
+        "marker": aggregation(aggr).marker,
+        "markersize": 5,
+    }
     highest = 1.0
     within = means["last_loss"].where(means["last_loss"] <= highest)
     loss.plot(means.index, within, **style)
     beyond = means.index[within.isna()]
-    loss.plot(beyond, [highest] * len(beyond), "x", color=COLOURS[aggr], clip_on=False, zorder=3)
+    loss.plot(
+        beyond,
+        [highest] * len(beyond),
+        "x",
+        color=aggregation(aggr).colour,
+        clip_on=False,
+        zorder=3,
+    )
     accuracy.plot(means.index, 100 * means["test_accuracy"], **style)
 
 

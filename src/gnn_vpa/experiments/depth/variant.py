@@ -5,6 +5,7 @@ from itertools import product
 from typing import Literal, get_args
 
 from ...errors import UsageError
+
 Aggregation = str
 
 Weights = Literal["default", "init", "calibrated"]

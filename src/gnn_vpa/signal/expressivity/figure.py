@@ -5,8 +5,8 @@ from itertools import groupby
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from ...aggregations import aggregation
 from ...errors import UsageError
-from ...palette import COLOURS
 from .measure import Separation
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ _STYLE: dict[Any, Any] = {
     "xtick.color": "#555555",
     "ytick.color": "#555555",
 }
-_MARKERS = {"sum": "s", "mean": "^", "max": "v", "vpa": "o"}
 _NONE = 1e-8  # where the axis, which is logarithmic, shows 0
 _TICKS = {1: "all", 1e-2: "1 %", 1e-4: "0.01 %", 1e-6: "0.0001 %", _NONE: "none"}
 
@@ -86,8 +85,8 @@ def _draw(axes: "Axes", rows: list[Separation]) -> None:
         axes.plot(
             [depth + shift for depth in missed],
             [max(share, _NONE) for share in missed.values()],
-            color=COLOURS[aggr],
-            marker=_MARKERS[aggr],
+            color=aggregation(aggr).colour,
+            marker=aggregation(aggr).marker,
             markersize=5.5,
             markeredgecolor="white",
             markeredgewidth=0.6,

@@ -6,10 +6,10 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
+from ...aggregations import aggregation, operators
 from ...errors import UsageError
 from ...graphs import FeatureKind, GraphSet
 from ...nn import build_model
-from ...ops import Aggregation
 from .boxes import overlapping_pairs
 from .quotient import Quotient, quotients
 
@@ -37,7 +37,7 @@ class Separation(NamedTuple):
 
     dataset: str
     graphs: int
-    aggr: Aggregation
+    aggr: str
     precision: Precision
     depth: int
     seed: int | None
@@ -73,7 +73,7 @@ class _Outputs(NamedTuple):
 def measure_expressivity(
     graphs: GraphSet,
     *,
-    aggrs: Sequence[Aggregation] = get_args(Aggregation),
+    aggrs: Sequence[str] | None = None,
     precisions: Sequence[Precision] = get_args(Precision),
     depths: Sequence[int] = (1, 2, 3, 4),
     seeds: Iterable[int] = range(3),
@@ -93,7 +93,7 @@ def measure_expressivity(
 
     Args:
         graphs: The data set.
-        aggrs: Aggregations.
+        aggrs: Aggregations; None: all but powers.
         precisions: Types to compute with.
         depths: Numbers of layers, and of the rounds of 1-WL that they are compared with.
         seeds: A network each.
@@ -120,7 +120,7 @@ def measure_expressivity(
         >>> [(row.aggr, row.told_apart, row.pairs) for row in rows]
         [('sum', 2, 2), ('mean', 0, 2), ('max', 0, 2), ('vpa', 2, 2)]
     """
-    seeds = list(seeds)
+    seeds, aggrs = list(seeds), operators() if aggrs is None else aggrs
     _check(aggrs, precisions, depths, seeds)
     where = torch.device(device)
     return [
@@ -139,13 +139,12 @@ def _check(
     ):  # fmt: skip
         if not given:
             raise UsageError(f"{name}: expected at least one")
-    for name, values, known in (
-        ("aggrs", aggrs, get_args(Aggregation)),
-        ("precisions", precisions, get_args(Precision)),
-    ):
-        for value in values:
-            if value not in known:
-                raise UsageError(f"{name}: {value!r} is unknown, expected {', '.join(known)}")
+    for aggr in aggrs:
+        aggregation(aggr, among="operators")
+    for value in precisions:
+        if value not in get_args(Precision):
+            known = ", ".join(get_args(Precision))
+            raise UsageError(f"precisions: {value!r} is unknown, expected {known}")
     if any(depth < 1 for depth in depths):
         raise UsageError(f"depths: expected at least 1 layer, got {min(depths)}")
 
@@ -153,7 +152,7 @@ def _check(
 def _separations(
     graphs: GraphSet,
     quotient: Quotient,
-    aggr: Aggregation,
+    aggr: str,
     precisions: Sequence[Precision],
     seeds: Sequence[int],
     width: int,
@@ -183,7 +182,7 @@ def _separations(
 @torch.no_grad()
 def _outputs(
     quotient: Quotient,
-    aggr: Aggregation,
+    aggr: str,
     precision: Precision,
     seed: int,
     width: int,

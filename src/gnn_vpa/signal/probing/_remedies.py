@@ -53,7 +53,7 @@ def _with_vpa(call: Call) -> Call | None:
     if not isinstance(call.model, Model) or getattr(call.model, "aggr", "vpa") == "vpa":
         return None
     model = deepcopy(call.model)
-    model.aggr = "vpa"  # type: ignore[assignment]
+    model.aggr = "vpa"
     return call._replace(model=model)
 
 
