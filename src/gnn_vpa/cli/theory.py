@@ -57,11 +57,11 @@ def theory(
     """
     if out is not None and out.suffix not in _PICTURES:
         raise UsageError(f"--out {out} must end in {', '.join(_PICTURES)}")
-    from ..experiments import METHODS
     from ..graphs import load
+    from ..nn import MODELS
     from ..signal import average_signals, plot_layers, sample
 
-    aggrs = list(METHODS[model.value]) if aggr is None else listed(aggr)
+    aggrs = MODELS[model.value].aggregations() if aggr is None else listed(aggr)
     names = datasets or ["MUTAG", "IMDB-BINARY"]
     options = {} if depth is None or model is _Model.sgc else {"depth": depth}
     signals: dict[str, dict[str, list[LayerSignal]]] = {}

@@ -15,7 +15,6 @@ from .estimate import size as size
 from .frames import read_curves as read_curves
 from .frames import read_folds as read_folds
 from .frames import read_provenance as read_provenance
-from .grid import METHODS as METHODS
 from .grid import Grid as Grid
 from .grid import dataset_name as dataset_name
 from .grid import default_folder as default_folder
@@ -36,7 +35,6 @@ from .store import fold_accuracies as fold_accuracies
 
 __all__ = [
     "BASELINES",
-    "METHODS",
     "PRESETS",
     "Cell",
     "Estimate",

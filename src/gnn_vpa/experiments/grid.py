@@ -8,16 +8,14 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
+from ..aggregations import aggregation
 from ..errors import UsageError
 from ..graphs import FeatureKind, load
+from ..nn import MODELS
 from ..paper import paper_name, resolve_name
 from ..training import Protocol, Task
 from .baselines import BASELINES
 from .cell import Cell
-
-_ALL, _ATTENTION = ("sum", "mean", "max", "vpa"), ("default", "vpa")
-METHODS = {"gin": _ALL, "gcn": _ALL, "sgc": _ATTENTION, "gat": _ATTENTION}
-"""The aggregations of each model."""
 
 
 class Grid(NamedTuple):
@@ -52,8 +50,9 @@ def expand(
 
     Args:
         datasets: As `gnn_vpa.graphs.load` takes them.
-        models: Of gin, gcn, sgc and gat.
-        aggrs: Of sum, mean, max, vpa (gin, gcn) and default, vpa (sgc, gat); None for all.
+        models: Names of ``gnn_vpa.nn.MODELS``: gin, gcn, sgc, gat and deep.
+        aggrs: Of sum, mean, max, vpa (gin, gcn), default, vpa (sgc, gat) and power(p); None for
+            all but powers.
         variant: The models `released`, or as `printed` in the paper.
         features: The node features.
         options: What else `build_model` takes: width, depth, dropout, hidden, K.
@@ -73,19 +72,18 @@ def expand(
         >>> grid.left_out
         ['sgc has no aggregation sum (it has default, vpa)']
     """
-    models = [_known("model", name, METHODS) for name in models]
-    known = dict.fromkeys(aggr for valid in METHODS.values() for aggr in valid)
-    wanted = None if aggrs is None else [_known("aggregation", name, known) for name in aggrs]
+    models = [_known("model", name, MODELS) for name in models]
+    wanted = None if aggrs is None else [aggregation(name.strip()) for name in aggrs]
     tasks, left_out = [], []
     for model in dict.fromkeys(models):
-        for aggr in METHODS[model] if wanted is None else dict.fromkeys(wanted):
-            if aggr not in METHODS[model]:
-                has = ", ".join(METHODS[model])
-                left_out.append(f"{model} has no aggregation {aggr} (it has {has})")
+        its = MODELS[model].aggregations()
+        for entry in [aggregation(n) for n in its] if wanted is None else dict.fromkeys(wanted):
+            if not MODELS[model].takes(entry):
+                has = ", ".join(its)
+                left_out.append(f"{model} has no aggregation {entry.name} (it has {has})")
                 continue
-            tasks.append(
-                Task(model, aggr, variant, features, tuple(sorted((options or {}).items())))
-            )
+            chosen = tuple(sorted((options or {}).items()))
+            tasks.append(Task(model, entry.name, variant, features, chosen))
     for task in tasks:
         _check(task)
     fixed = [

@@ -7,7 +7,7 @@ from typing import Final
 from ..errors import UsageError
 from ..paper import archive_names, paper_name
 from .cell import Cell
-from .grid import METHODS, expand
+from .grid import expand
 
 PRESETS: Final = {
     "paper": "both of its tables, and SGC with K = 5 as the paper prints it",
@@ -29,7 +29,7 @@ def preset(name: str, variant: str = "released", seeds: Sequence[int] = (0,)) ->
         [196, 108, 60, 36]
     """
     nine = [paper for archive in archive_names() if (paper := paper_name(archive))]
-    methods = list(METHODS)
+    methods = ["gin", "gcn", "sgc", "gat"], ["sum", "mean", "max", "default", "vpa"]
     match name:
         case "paper":
             tables = preset("table1", variant, seeds) + preset("table-a1", variant, seeds)
@@ -41,9 +41,9 @@ def preset(name: str, variant: str = "released", seeds: Sequence[int] = (0,)) ->
                 if cell.task.model == "sgc"
             ]
         case "table1":
-            return expand(nine, methods, variant=variant, seeds=seeds).cells
+            return expand(nine, *methods, variant=variant, seeds=seeds).cells
         case "table-a1":
-            return expand(_SOCIAL, methods, variant=variant, features="degree", seeds=seeds).cells
+            return expand(_SOCIAL, *methods, variant=variant, features="degree", seeds=seeds).cells
         case "curves":
-            return expand(nine, ["gin"], variant=variant, seeds=seeds).cells
+            return expand(nine, ["gin"], methods[1], variant=variant, seeds=seeds).cells
     raise UsageError(f"nothing in the paper is called {name!r}: use {', '.join(PRESETS)}")

@@ -6,12 +6,13 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
-from ..aggregations import AGGREGATIONS, Aggregation, aggregation
+from ..aggregations import AGGREGATIONS, PATTERN, Aggregation, aggregation
 from ..errors import UsageError
 from ._checks import check_counts, check_input, check_nodes, one_hot
 from ._heads import LevelsHead, MLPHead
 from ._lane_rows import LaneRows
 from ._level_batch import LevelBatch
+from ._terms import LayerTerms
 from ._weighted_graph import GraphLike, WeightedGraph
 
 MixKind = Literal["with_self", "root_and_neighbours", "attention", "propagation"]
@@ -35,6 +36,7 @@ class Model(nn.Module, ABC):
     ``takes``         whether it has an aggregation
     ``exponent``      p of a layer's scale, for its aggregation; None for the maximum
     ``pooling``       p of the readout's scale ``N^(-p)``; None for the maximum
+    ``terms``         what each layer adds up, for theory
     ``rounds``        rounds of 1-WL that know all that the model can know of a node
     ================  ==============================================================================
 
@@ -137,7 +139,7 @@ class Model(nn.Module, ABC):
         """
         entry = aggregation(aggr)
         if not cls.takes(entry):
-            known = ", ".join([*cls.aggregations(), "power(p)"])
+            known = ", ".join([*cls.aggregations(), PATTERN])
             raise UsageError(
                 f"aggr: {cls.__name__} has no {entry.name!r}, expected one of {known}."
             )
@@ -200,6 +202,16 @@ class Model(nn.Module, ABC):
         levels = self._row_parameters(batch)
         reads_input = codes and isinstance(self.head, LevelsHead)
         return levels | {"head.lins.0.weight": 0} if reads_input else levels
+
+    @abstractmethod
+    def terms(self) -> list[LayerTerms]:
+        """List what each layer adds up, in the order in which layers run: for theory.
+
+        Example:
+            >>> from gnn_vpa.nn import GCN
+            >>> [kind for _, kind in GCN(7, 2, depth=1).terms()[0].products]
+            ['neighbours', 'self']
+        """
 
     @abstractmethod
     def _row_parameters(self, batch: LevelBatch) -> dict[str, int]:

@@ -2,8 +2,8 @@
 
 A lane's rows are cut into parts, one program each. The first kernel sums up each part, the second
 combines the sums of a lane's parts and goes over its own part with the result. The order of every
-sum is fixed, so every run gives the same bits. Lanes have as many rows each, or blocks (`LaneRows`),
-which are their parts then.
+sum is fixed, so every run gives the same bits. Lanes have as many rows each, or blocks
+(`LaneRows`), which are their parts then.
 """
 
 # mypy: ignore-errors

@@ -10,6 +10,7 @@ from ..errors import UsageError
 from ._lane_rows import LaneRows
 from ._lanes import by_lane
 from ._level_batch import LevelBatch
+from ._terms import LayerTerms
 from ._weighted_graph import GraphLike
 from .gcn import GCN
 
@@ -65,6 +66,17 @@ class DeepGCN(GCN):
             raise UsageError(f"branch: expected a share above 0 and up to 1, got {branch}.")
         self.register_buffer("keep", torch.tensor(math.sqrt(1 - branch)))
         self.register_buffer("renew", torch.tensor(math.sqrt(branch)))
+
+    def terms(self) -> list[LayerTerms]:
+        """List what each layer adds up, residuals among it.
+
+        Example:
+            >>> [terms.keep for terms in DeepGCN(7, 2, depth=2, branch=0.36).terms()]
+            [0.0, 0.8]
+        """
+        first, *others = super().terms()
+        keep, renew = round(self.keep.item(), 7), round(self.renew.item(), 7)
+        return [first, *(terms._replace(keep=keep, renew=renew) for terms in others)]
 
     def signals(
         self,

@@ -21,6 +21,7 @@ from ._level_batch import Hop, LevelBatch
 from ._linear import Linear
 from ._model import Model
 from ._self_loops import with_self_loops
+from ._terms import LayerTerms
 from ._traced import is_traced
 from ._weighted_graph import GraphLike, WeightedGraph
 
@@ -137,6 +138,16 @@ class GAT(Model):
             (0.0, 0.5)
         """
         return attention_exponent(self.aggr)
+
+    def terms(self) -> list[LayerTerms]:
+        """List what each layer adds up.
+
+        Example:
+            >>> GAT(7, 2, depth=1).terms()[0].products[0][1]
+            'attention'
+        """
+        convs = [cast(_GATConv, conv) for conv in self.convs]
+        return [LayerTerms(c, [(c.lin.weight, "attention")], c.bias) for c in convs]
 
     def _row_parameters(self, batch: LevelBatch) -> dict[str, int]:
         levels: dict[str, int] = {}

@@ -12,6 +12,7 @@ from ._layer import Layer
 from ._level_batch import Hop, LevelBatch
 from ._linear import Linear, product
 from ._model import Model
+from ._terms import LayerTerms
 from ._weighted_graph import GraphLike
 
 
@@ -81,6 +82,23 @@ class GCN(Model):
         widths = [in_channels] + [width] * (depth - 1)
         self.convs = nn.ModuleList(_GraphConv(wide, width) for wide in widths)
         self.head = MLPHead(width, hidden, num_classes, dropout)
+
+    def terms(self) -> list[LayerTerms]:
+        """List what each layer adds up.
+
+        Example:
+            >>> len(GCN(7, 2).terms())
+            5
+        """
+        convs = [cast(_GraphConv, conv) for conv in self.convs]
+        return [
+            LayerTerms(
+                conv,
+                [(conv.lin_rel.weight, "neighbours"), (conv.lin_root.weight, "self")],
+                conv.added,
+            )
+            for conv in convs
+        ]
 
     def _row_parameters(self, batch: LevelBatch) -> dict[str, int]:
         levels: dict[str, int] = {}

@@ -1,6 +1,7 @@
 """The graph isomorphism network (Xu et al., 2019)."""
 
 from functools import partial
+from typing import ClassVar, cast
 
 from torch import Tensor, nn
 
@@ -10,6 +11,7 @@ from ._lane_rows import LaneRows
 from ._level_batch import Hop, LevelBatch
 from ._linear import Linear
 from ._model import Model
+from ._terms import LayerTerms
 from ._weighted_graph import GraphLike
 
 
@@ -60,7 +62,7 @@ class GIN(Model):
 
     name = "gin"
     mixes = "with_self"
-    variants = {"printed": {"depth": 5, "hidden": 64}}
+    variants: ClassVar = {"printed": {"depth": 5, "hidden": 64}}
 
     def __init__(
         self,
@@ -81,6 +83,16 @@ class GIN(Model):
             self.head = LevelsHead(widths, num_classes, dropout)
         else:
             self.head = MLPHead(width, hidden, num_classes, dropout)
+
+    def terms(self) -> list[LayerTerms]:
+        """List what each layer adds up; the norms behind the products take biases out again.
+
+        Example:
+            >>> GIN(7, 2, depth=1).terms()[0].normalised
+            True
+        """
+        first = [cast(Linear, cast(_GINConv, conv).nn[0]) for conv in self.convs]
+        return [LayerTerms(lin, [(lin.weight, "with_self")], None, True) for lin in first]
 
     def _row_parameters(self, batch: LevelBatch) -> dict[str, int]:
         levels: dict[str, int] = {}  # of no bias: the norms take them out

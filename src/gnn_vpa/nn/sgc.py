@@ -1,6 +1,7 @@
 """Simple graph convolution (Wu et al., 2019), plain and variance-preserving."""
 
 from functools import partial
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -13,6 +14,7 @@ from ._level_batch import LevelBatch
 from ._linear import Linear
 from ._model import Model
 from ._self_loops import with_self_loops
+from ._terms import LayerTerms
 from ._weighted_graph import GraphLike, WeightedGraph, aggregate
 from .gat import takes_coefficients
 
@@ -56,7 +58,7 @@ class SGC(Model):
 
     name = "sgc"
     mixes = "propagation"
-    variants = {"printed": {"K": 5}}
+    variants: ClassVar = {"printed": {"K": 5}}
 
     def __init__(
         self,
@@ -126,6 +128,16 @@ class SGC(Model):
         if not x.is_floating_point():
             x = one_hot(x, self.in_channels, next(self.parameters()).dtype)
         return self._hops(x, graph)
+
+    def terms(self) -> list[LayerTerms]:
+        """List what the layer adds up.
+
+        Example:
+            >>> SGC(7, 2).terms()[0].products[0][1]
+            'propagation'
+        """
+        lin = self.conv.lin
+        return [LayerTerms(lin, [(lin.weight, "propagation")], lin.bias)]
 
     def _row_parameters(self, batch: LevelBatch) -> dict[str, int]:
         return {"conv.lin.weight": 0, "conv.lin.bias": len(batch.hops)}

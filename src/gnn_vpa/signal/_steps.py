@@ -9,7 +9,7 @@ from torch.nn.functional import leaky_relu
 
 from ..nn import SGC, Model, with_self_loops
 from ..nn._heads import MLPHead
-from ..nn.deep import DeepGCN
+from ..nn._terms import TermKind
 from ..ops import Graph, aggregate
 from ..ops._attend import softmax
 from ..ops._edges import from_sources, from_targets
@@ -57,48 +57,34 @@ class Step(NamedTuple):
 
 def steps_of(model: Model, graph: Graph, readout: Graph) -> Iterator[Step]:
     """Yield the steps of a model, in the order in which they run."""
-    match model.mixes:
-        case "root_and_neighbours":
-            yield from _convolutions(model, graph)
-        case "with_self":
-            for number, conv in enumerate(_layers(model)):
-                mixing = aggregated(graph, model.aggr, rectified=number > 0, own=True)
-                lin = conv.nn[0]
-                # The norm behind it takes the bias out again.
-                yield Step(lin, [Term(lin.weight, mixing)], None, normalised=True)
-        case "attention":
-            looped = with_self_loops(graph).graph
-            for conv in _layers(model):
-                mixing = _attention(conv, looped, _exponent(model))
-                yield Step(conv, [Term(conv.lin.weight, mixing)], conv.bias)
-        case "propagation":
-            assert isinstance(model, SGC)
-            lin = model.conv.lin
-            yield Step(lin, [Term(lin.weight, _hops(model, graph))], lin.bias)
-    if isinstance(model.head, MLPHead) and model.mixes != "with_self":
+    for number, layer in enumerate(model.terms()):
+        terms = [
+            Term(weight, _mixing(kind, model, layer.module, graph, rectified=number > 0))
+            for weight, kind in layer.products
+        ]
+        yield Step(layer.module, terms, layer.bias, layer.keep, layer.renew, layer.normalised)
+    if isinstance(model.head, MLPHead) and not model.terms()[-1].normalised:
         last, aggr = model.head.lin1, model.aggr
         mixing = aggregated(readout, "sum" if aggr == "default" else aggr, rectified=True)
         yield Step(last, [Term(last.weight, mixing)], last.bias, reads=True)
 
 
-def _layers(model: Model) -> Any:
-    """Return the layers; their classes are private to the models."""
-    return model.convs
-
-
-def _exponent(model: Model) -> float:
-    assert model.exponent is not None
-    return model.exponent
-
-
-def _convolutions(model: Model, graph: Graph) -> Iterator[Step]:
-    for number, conv in enumerate(_layers(model)):
-        around = aggregated(graph, model.aggr, rectified=number > 0)
-        terms = [Term(conv.lin_rel.weight, around), Term(conv.lin_root.weight, unmixed)]
-        step = Step(conv, terms, conv.lin_rel.bias)
-        if number > 0 and isinstance(model, DeepGCN):
-            step = step._replace(keep=model.keep.item(), renew=model.renew.item())
-        yield step
+def _mixing(
+    kind: TermKind, model: Model, module: nn.Module, graph: Graph, rectified: bool
+) -> Mixing:
+    match kind:
+        case "neighbours":
+            return aggregated(graph, model.aggr, rectified=rectified)
+        case "with_self":
+            return aggregated(graph, model.aggr, rectified=rectified, own=True)
+        case "self":
+            return unmixed
+        case "attention":
+            assert model.exponent is not None
+            return _attention(module, with_self_loops(graph).graph, model.exponent)
+        case "propagation":
+            assert isinstance(model, SGC)
+            return _hops(model, graph)
 
 
 def _attention(conv: Any, graph: Graph, exponent: float) -> Mixing:

@@ -102,7 +102,7 @@ def _draw_ratios(axes: "Axes", points: list[VariancePoint], shift: float) -> Non
         fmt="o",
         markersize=3.5,
         elinewidth=1.2,
-        color=aggregation(points[0).colour.aggr],
+        color=aggregation(points[0].aggr).colour,
     )
 
 

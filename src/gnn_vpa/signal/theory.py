@@ -47,7 +47,7 @@ def predicted_variance(aggr: str, n: int, *, variance: float = 1.0, rho: float =
     if exponent is None:
         # Correlation is a part of variance rho that all messages share: every maximum keeps it.
         return variance * (rho + (1.0 - rho) * variance_of_maximum(n))
-    return variance * _spread(total=n, squares=n, rho=rho) * float(n) ** (-2 * exponent)
+    return variance * _spread(total=n, squares=n, rho=rho) * math.pow(n, -2 * exponent)
 
 
 def predicted_attention_variance(

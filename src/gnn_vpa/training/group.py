@@ -87,10 +87,10 @@ class Group(ABC):
         self.curves[:] = state["curves"].numpy()
         self.epoch = state["epoch"]
 
-    def sync(self) -> None:
+    def sync(self) -> None:  # noqa: B027 - not every kind of group has something to do
         """Make sure that ``curves`` are up to date."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Let go of what outlives a call."""
 
     def outcomes(self) -> list[Outcome]:

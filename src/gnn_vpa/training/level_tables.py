@@ -1,7 +1,7 @@
 """A data set by levels, with the weights of a model's sums: what both engines cut batches from.
 
-At level ``l`` a row stands for all nodes that ``l`` layers cannot tell apart (a colour of 1-WL after
-``l`` rounds), over the whole data set or graph by graph. So a layer computes nothing twice.
+At level ``l`` a row stands for all nodes that ``l`` layers cannot tell apart (a colour of 1-WL
+after ``l`` rounds), over the whole data set or graph by graph. So a layer computes nothing twice.
 """
 
 import logging
