@@ -24,7 +24,7 @@ AGGREGATIONS["third"] = Aggregation("third", "linear", 1 / 3, "#56B4E9", "3 3", 
 """
 
 MODEL = '''
-"""A convolution that keeps the node itself apart from its neighbours, and one Linear as its head."""
+"""A model in a file of its own."""
 
 from gnn_vpa.nn.gcn import GCN
 

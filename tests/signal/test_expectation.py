@@ -3,7 +3,6 @@ import torch
 from torch import Tensor
 
 from gnn_vpa import Graph
-
 from gnn_vpa.signal import predicted_variance
 from gnn_vpa.signal.expectation import aggregated, unmixed, weighted_sum
 

@@ -178,7 +178,5 @@ def _check(task: Task) -> None:
     """Let the model itself refuse what it cannot be built with, before anything is trained."""
     import torch
 
-    from ..nn import build_model
-
     with torch.device("meta"):
-        build_model(task.model, 1, 2, task.aggr, task.variant, **dict(task.options))
+        task.build(in_channels=1, num_classes=2)

@@ -43,6 +43,7 @@ class DeepGCN(GCN):
     """
 
     name = "deep"
+    lane_options = ("branch",)
     keeps_parent = True
     keep: Tensor  # sqrt(1 - a^2); buffers, so that lanes may differ in them
     renew: Tensor  # a
@@ -98,7 +99,8 @@ class DeepGCN(GCN):
         yield z
         for conv, hop in others:
             renewed = conv(z.relu(), hop, self.aggr)
-            z = _scaled(hop.from_parent(z), self.keep) + _scaled(renewed, self.renew)
+            kept = _scaled(hop.from_parent(z), self.keep, hop.rows)
+            z = kept + _scaled(renewed, self.renew, hop.rows)
             yield z
 
     def forward(
@@ -116,8 +118,10 @@ class DeepGCN(GCN):
         return self._scores([x.relu()], batch, uniform)
 
 
-def _scaled(x: Tensor, factor: Tensor) -> Tensor:
+def _scaled(x: Tensor, factor: Tensor, rows: LaneRows | Tensor | None) -> Tensor:
     """Multiply ``x`` by a number, or the rows of each lane by its own, ``[L]``."""
     if factor.dim() == 0:
         return x * factor
+    if isinstance(rows, LaneRows) and rows.lane is not None:
+        return x * factor[rows.row_lane].unsqueeze(1)
     return (by_lane(x, len(factor)) * factor.view(-1, 1, 1)).flatten(0, 1)

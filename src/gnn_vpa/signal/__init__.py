@@ -1,5 +1,6 @@
 """The signal in a network: what theory predicts beside what is measured."""
 
+from ._variance import variance as variance
 from .calibration import Calibrated as Calibrated
 from .calibration import CalibrationReport as CalibrationReport
 from .calibration import calibrate as calibrate
@@ -67,5 +68,6 @@ __all__ = [
     "probe",
     "sample",
     "signal_by_layer",
+    "variance",
     "variance_by_neighbours",
 ]

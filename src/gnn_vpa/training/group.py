@@ -14,8 +14,8 @@ from torch.nn.functional import cross_entropy
 from ..graphs import GraphSet
 from ..nn import Model
 from .batch import EMPTY, Batch
-from .level_tables import model_for
-from .seeds import generator, seed
+from .initial import initial_model
+from .seeds import generator
 from .task import Outcome, Protocol, Training
 
 _NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
@@ -44,11 +44,7 @@ class Group(ABC):
         self.device, self.protocol, self.model = device, protocol, model
         self.lanes = [lane for _, lane in trainings]
         self.keys = [(graphs.name, task, lane.fold, lane.seed) for task, lane in trainings]
-        models = []
-        for key in self.keys:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed(key, "initial weights"))
-                models.append(model_for(key[1], graphs).to(device, dtype))
+        models = [initial_model(graphs, training, dtype).to(device) for training in trainings]
         self.params, self.buffers = stack_module_state(models)
         self.optimizer = torch.optim.Adam(
             list(self.params.values()),

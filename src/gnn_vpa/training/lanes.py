@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..aggregations import aggregation
+from ..nn import MODELS
 from .task import Task
 
 
@@ -25,5 +26,7 @@ def families(tasks: Iterable[Task]) -> list[list[Task]]:
     found: dict[tuple[bool, Task], list[Task]] = {}
     for task in tasks:
         is_max = aggregation(task.aggr).kind == "maximum"
-        found.setdefault((is_max, replace(task, aggr="")), []).append(task)
+        of_lanes = {"start", *MODELS[task.model].lane_options}
+        shared = tuple(option for option in task.options if option[0] not in of_lanes)
+        found.setdefault((is_max, replace(task, aggr="", options=shared)), []).append(task)
     return list(found.values())

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..aggregations import aggregation
 from ..graphs import Features, GraphSet, Level, features, levels
-from ..nn import Model, WeightedGraph, build_model, with_self_loops
+from ..nn import Model, WeightedGraph, with_self_loops
 from ..nn._heads import LevelsHead
 from ..nn.sgc import SGC
 from ..ops import Graph
@@ -68,10 +68,7 @@ class LevelTables(NamedTuple):
 
 def model_for(task: Task, graphs: GraphSet) -> Model:
     """Build the model of a task for a data set, with weights from the global generator."""
-    width = features(graphs, task.features).width
-    return build_model(
-        task.model, width, graphs.num_classes, task.aggr, task.variant, **dict(task.options)
-    )
+    return task.build(features(graphs, task.features).width, graphs.num_classes)
 
 
 def level_tables(

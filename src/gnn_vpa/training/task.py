@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..aggregations import aggregation
 from ..graphs import FeatureKind, Split
+from ..nn import Model, build_model
 
 Curve = NDArray[np.floating]  # of the type that was trained in
 
@@ -21,7 +22,8 @@ class Task:
         aggr: Its aggregation.
         variant: ``"released"`` or ``"printed"``.
         features: Node features, see ``gnn_vpa.graphs.features``.
-        options: Other settings of the model, as pairs of name and value.
+        options: Other settings of the model, as pairs of name and value; ``start`` is what its
+            initial weights are, see `initial.py`.
 
     Example:
         >>> Task("gin", "vpa", options=(("width", 32),)).options
@@ -42,6 +44,26 @@ class Task:
         if self.aggr:  # a baseline has none
             object.__setattr__(self, "aggr", aggregation(self.aggr).name)
         object.__setattr__(self, "options", tuple(sorted(self.options)))
+
+    @property
+    def start(self) -> str:
+        """What the initial weights are: ``"default"``, ``"init"`` or ``"calibrated"``.
+
+        Example:
+            >>> Task("gin", "vpa").start
+            'default'
+        """
+        return str(dict(self.options).get("start", "default"))
+
+    def build(self, in_channels: int, num_classes: int) -> Model:
+        """Build the model, with PyTorch's weights from the global generator.
+
+        Example:
+            >>> Task("sgc", "vpa", options=(("K", 3),)).build(in_channels=7, num_classes=2).K
+            3
+        """
+        options = {name: value for name, value in self.options if name != "start"}
+        return build_model(self.model, in_channels, num_classes, self.aggr, self.variant, **options)
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,24 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gnn_vpa import GnnVpaError
+from gnn_vpa import training as engine
 from gnn_vpa.experiments.depth import Job, Records, Training, variants
-from gnn_vpa.experiments.depth.lanes import Outcome
+from gnn_vpa.experiments.depth.train import Outcome
 
 JOB = Job("MUTAG", 0, 4, tuple(variants(("vpa",))), Training(epochs=2))
 
 
+def _trained(*curves: tuple[float, float]) -> engine.Outcome:
+    return engine.Outcome.of(0, 0, *(np.array(curve) for curve in curves))
+
+
 def _outcomes(job: Job, loss: float = 0.5) -> list[Outcome]:
     return [
-        Outcome(v, (1.0, 2.0, 3.0, 4.0), 0.25, (0.7, loss), (0.5, 0.6), (0.4, 0.8))
+        Outcome(v, (1.0, 2.0, 3.0, 4.0), 0.25, _trained((0.7, loss), (0.5, 0.6), (0.4, 0.8)))
         for v in job.variants
     ]
 

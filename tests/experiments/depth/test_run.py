@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from gnn_vpa.experiments.depth import Job, Records, Training, Watcher, jobs, run_jobs, variants
-from gnn_vpa.experiments.depth.lanes import Outcome
+from gnn_vpa.experiments.depth.train import Outcome
 
 
 class Listener(Watcher):

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...graphs import FeatureKind, GraphSet, load, splits
-from .lanes import Outcome, Told, train
-from .material import Material
+from .train import Outcome, Told, train
 from .variant import Training, Variant
 
 
@@ -89,8 +88,10 @@ def run_job(job: Job, device: str, told: Told | None = None) -> list[Outcome]:
     """Train the networks of a job."""
     graphs = _graphs(job.dataset, job.data_dir)
     split = splits(graphs.y)[job.fold]
-    data = _material(job.dataset, job.data_dir, job.features, job.depth, device)
-    return train(data, split, job.depth, job.variants, job.training, told)
+    return train(
+        graphs, job.fold, split, job.depth, job.variants, job.training,
+        features=job.features, device=device, told=told,
+    )  # fmt: skip
 
 
 def majority(job: Job) -> float:
@@ -104,10 +105,3 @@ def majority(job: Job) -> float:
 @lru_cache(maxsize=8)
 def _graphs(dataset: str, data_dir: str | None) -> GraphSet:
     return load(dataset, data_dir)
-
-
-@lru_cache(maxsize=2)
-def _material(
-    dataset: str, data_dir: str | None, features: FeatureKind, depth: int, device: str
-) -> Material:
-    return Material.of(_graphs(dataset, data_dir), features, depth, device)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import GnnVpaError
 from ..provenance import commit, device_name, versions
 from .job import Job, majority
-from .lanes import Outcome
+from .train import Outcome
 from .variant import Training, Variant
 
 if TYPE_CHECKING:
@@ -120,12 +120,13 @@ def _key(job: Job, variant: Variant) -> tuple[str, ...]:
 
 
 def _measured(outcome: Outcome) -> list[Any]:
-    lasting = [outcome.loss[0], outcome.loss[-1]]
-    start = [outcome.signal[-1], outcome.gradient]
-    if outcome.diverged:
-        return [*start, *lasting, len(outcome.loss) - 1, "", "", ""]
-    best = outcome.best
-    return [*start, *lasting, "", best, outcome.valid[best], outcome.test[best]]
+    trained = outcome.trained
+    ended = trained.diverged_epoch
+    loss = trained.curve_train_loss[: None if ended is None else ended + 1].tolist()
+    start = [outcome.signal[-1], outcome.gradient, loss[0], loss[-1]]
+    if ended is not None:
+        return [*start, ended, "", "", ""]
+    return [*start, "", trained.best_epoch, trained.val_acc, trained.test_acc]
 
 
 def _append(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -18,8 +18,8 @@ import torch
 from ...errors import GnnVpaError
 from .._workers import Team, single_thread
 from .job import Job, run_job
-from .lanes import Outcome
 from .records import Records
+from .train import Outcome
 
 _GLANCE = 0.5  # seconds between two looks at how far the processes are
 

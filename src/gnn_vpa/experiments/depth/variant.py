@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal, get_args
 
+from ...aggregations import aggregation, operators
 from ...errors import UsageError
-
-Aggregation = str
 
 Weights = Literal["default", "init", "calibrated"]
 
@@ -28,7 +27,7 @@ class Variant:
         vpa, calibrated weights, residuals
     """
 
-    aggr: Aggregation
+    aggr: str
     weights: Weights
     residual: bool
 
@@ -63,7 +62,7 @@ class Training:
 
 
 def variants(
-    aggrs: tuple[str, ...] = get_args(Aggregation),
+    aggrs: tuple[str, ...] = operators(),
     weights: tuple[str, ...] = ("default", "calibrated"),
     residuals: tuple[bool, ...] = (False, True),
 ) -> list[Variant]:
@@ -73,11 +72,9 @@ def variants(
         >>> len(variants())
         16
     """
-    for name, values, known in (
-        ("aggr", aggrs, get_args(Aggregation)),
-        ("weights", weights, get_args(Weights)),
-    ):
-        for value in values:
-            if value not in known:
-                raise UsageError(f"{name}: {value!r} is unknown, expected {', '.join(known)}.")
+    aggrs = tuple(aggregation(aggr, among="operators").name for aggr in aggrs)
+    for value in weights:
+        if value not in get_args(Weights):
+            known = ", ".join(get_args(Weights))
+            raise UsageError(f"weights: {value!r} is unknown, expected {known}.")
     return [Variant(*each) for each in product(aggrs, weights, residuals)]  # type: ignore[arg-type]
