@@ -3,21 +3,23 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from ..errors import GnnVpaError, UsageError
-from ..graphs import GraphSet, features, load, splits
-from ..training import Outcome, fit
+from ..graphs import GraphSet, features, splits
+from ..training import Outcome, Task, fit
 from ._workers import Team, assistants, single_thread
-from .baselines import fit_baseline, obstacle
+from .baselines import BASELINES, fit_baseline, obstacle
 from .cell import Cell
 from .claims import claim
 from .groups import Group, grouped
+from .identity import identify
 from .progress import Progress
 from .provenance import device_name
-from .store import Store
+from .signals import Signal, initial_signals
+from .store import Store, dataset_names
 
 _POLL_S = 0.5
 
@@ -66,18 +68,23 @@ def run_grid(
     checkpoints = Path(out) / "checkpoints"
     with Store(out) as store:
         finished = store.finished()
+        found = identify(cells, data_dir, dataset_names(out))
+        for note in found.notes:
+            progress.note(note)
+        cells, data = found.cells, found.data
         for cell in cells:
             if cell.key in finished:  # by a process that ended before it could tidy up
                 _tidy(checkpoints, cell)
         pending = [cell for cell in cells if cell.key not in finished]
-        sources = {cell.dataset: cell.source or cell.dataset for cell in pending}
-        data = {name: load(source, data_dir) for name, source in sources.items()}
+        for cell in pending:
+            if cell.content in found.absent:
+                raise found.absent[cell.content]
         _check(pending, data)
-        pending = [cell for cell in pending if _is_possible(cell, data[cell.dataset], progress)]
+        pending = [cell for cell in pending if _is_possible(cell, data[cell.content], progress)]
+        for content, graphs in data.items():
+            store.register(found.names[content], graphs)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending:
-            for name, graphs in data.items():
-                store.register(name, graphs)
             session = store.begin(device_name(device), configuration or {})
             if not isinstance(workers, Team):
                 workers = Team.of(device, len(pending), workers)
@@ -102,6 +109,7 @@ class _Worker:
     progress: Progress
     processes: int  # that divide the folds of a cell, this one among them
     unreported: dict[str, Cell]  # by key: cells of which the progress has not been told yet
+    signals: dict[tuple[str, Task], list[Signal]] = field(default_factory=dict)  # as measured
 
     def run(self, pending: Sequence[Cell]) -> None:
         """Run each cell that no other process runs, until all are finished."""
@@ -135,12 +143,16 @@ class _Worker:
 
     def _run(self, group: Group) -> None:
         self.progress.start(group)
+        graphs = self.data[group.content]
+        signals = {task: self._signals(group.content, task) for task in group.tasks}
         started = time.perf_counter()
-        results = self._results(group, self.data[group.dataset])
+        results = self._results(group, graphs)
         share = (time.perf_counter() - started) / len(group.cells)
         # Recorded are seconds of one process: other cells may have fewer to divide their folds.
         alone = share * (1 if group.protocol is None else self.processes)
-        self.store.record(results, session=self.session, seconds=alone, device=self.device)
+        self.store.record(
+            results, session=self.session, seconds=alone, device=self.device, signals=signals
+        )
         for cell, outcomes in results:
             _tidy(self.checkpoints, cell)
             del self.unreported[cell.key]
@@ -148,6 +160,14 @@ class _Worker:
                 if (epoch := outcome.diverged_epoch) is not None:
                     self.progress.note(f"{cell}: fold {outcome.fold} diverged in epoch {epoch}")
             self.progress.finish(cell, outcomes, share)
+
+    def _signals(self, content: str, task: Task) -> list[Signal]:
+        """Return what a method starts with; of all its trainings the first has it measured."""
+        if (content, task) not in self.signals:
+            is_network = task.model not in BASELINES
+            measured = initial_signals(self.data[content], task) if is_network else []
+            self.signals[content, task] = measured
+        return self.signals[content, task]
 
     def _results(self, group: Group, graphs: GraphSet) -> list[tuple[Cell, list[Outcome]]]:
         lanes, folds = group.lanes(graphs), group.cells[0].folds
@@ -211,11 +231,11 @@ def resolve_device(device: str) -> str:
 
 def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
     """Find what is wrong with the data before hours are spent on the cells before it."""
-    needed = dict.fromkeys((cell.dataset, cell.folds, cell.task.features) for cell in cells)
-    for name, folds, kind in needed:
+    needed = {(cell.content, cell.folds, cell.task.features): cell.dataset for cell in cells}
+    for (content, folds, kind), name in needed.items():
         try:
-            splits(data[name].y, folds)
-            features(data[name], kind)
+            splits(data[content].y, folds)
+            features(data[content], kind)
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from error
 
