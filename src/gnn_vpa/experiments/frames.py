@@ -175,15 +175,16 @@ def _rows(folder: str | Path) -> list[dict[str, Any]]:
 
 
 def _late(folder: str | Path, cells: Mapping[int, dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the signals of methods that were recorded without, in the earlier format."""
+    """Yield the signals of cells that an old run, or one that was ended, has none of."""
     methods: dict[tuple[str, str], dict[Task, int]] = {}
     for row in query(
         folder,
         "SELECT cells.*, name AS dataset FROM cells JOIN datasets USING (content) "
         "WHERE epochs IS NOT NULL AND id NOT IN (SELECT cell FROM signals) ORDER BY id",
     ):
-        of_data = methods.setdefault((row["dataset"], row["content"]), {})
-        of_data.setdefault(Cell.of_row(row).task, row["id"])
+        if row["id"] in cells:
+            of_data = methods.setdefault((row["dataset"], row["content"]), {})
+            of_data.setdefault(Cell.of_row(row).task, row["id"])
     for (name, content), of_data in methods.items():
         for task, signals in late_signals(name, content, of_data).items():
             yield from (cells[of_data[task]] | signal._asdict() for signal in signals)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -11,14 +11,14 @@ from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, features, splits
 from ..training import Outcome, Task, fit
 from ._workers import Team, assistants, single_thread
-from .baselines import BASELINES, fit_baseline, obstacle
+from .baselines import fit_baseline, obstacle
 from .cell import Cell
 from .claims import claim
 from .groups import Group, grouped
 from .identity import identify
 from .progress import Progress
 from .provenance import device_name
-from .signals import Signal, initial_signals
+from .signals import initial_signals
 from .store import Store, dataset_names
 
 _POLL_S = 0.5
@@ -93,6 +93,7 @@ def run_grid(
             with single_thread(device), assistants(workers, pending, Path(out), data_dir, device):
                 worker.run(pending)
             store.end(session)
+        _add_signals(store, cells, data)
     with suppress(OSError):  # there is none, or another process still uses it
         checkpoints.rmdir()
 
@@ -109,7 +110,6 @@ class _Worker:
     progress: Progress
     processes: int  # that divide the folds of a cell, this one among them
     unreported: dict[str, Cell]  # by key: cells of which the progress has not been told yet
-    signals: dict[tuple[str, Task], list[Signal]] = field(default_factory=dict)  # as measured
 
     def run(self, pending: Sequence[Cell]) -> None:
         """Run each cell that no other process runs, until all are finished."""
@@ -143,16 +143,12 @@ class _Worker:
 
     def _run(self, group: Group) -> None:
         self.progress.start(group)
-        graphs = self.data[group.content]
-        signals = {task: self._signals(group.content, task) for task in group.tasks}
         started = time.perf_counter()
-        results = self._results(group, graphs)
+        results = self._results(group, self.data[group.content])
         share = (time.perf_counter() - started) / len(group.cells)
         # Recorded are seconds of one process: other cells may have fewer to divide their folds.
         alone = share * (1 if group.protocol is None else self.processes)
-        self.store.record(
-            results, session=self.session, seconds=alone, device=self.device, signals=signals
-        )
+        self.store.record(results, session=self.session, seconds=alone, device=self.device)
         for cell, outcomes in results:
             _tidy(self.checkpoints, cell)
             del self.unreported[cell.key]
@@ -160,14 +156,6 @@ class _Worker:
                 if (epoch := outcome.diverged_epoch) is not None:
                     self.progress.note(f"{cell}: fold {outcome.fold} diverged in epoch {epoch}")
             self.progress.finish(cell, outcomes, share)
-
-    def _signals(self, content: str, task: Task) -> list[Signal]:
-        """Return what a method starts with; of all its trainings the first has it measured."""
-        if (content, task) not in self.signals:
-            is_network = task.model not in BASELINES
-            measured = initial_signals(self.data[content], task) if is_network else []
-            self.signals[content, task] = measured
-        return self.signals[content, task]
 
     def _results(self, group: Group, graphs: GraphSet) -> list[tuple[Cell, list[Outcome]]]:
         lanes, folds = group.lanes(graphs), group.cells[0].folds
@@ -238,6 +226,17 @@ def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
             features(data[content], kind)
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from error
+
+
+def _add_signals(store: Store, cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
+    """Record what each method starts with, so that nobody needs the data for it later."""
+    lacking = store.without_signals()
+    methods: dict[tuple[str, Task], list[Cell]] = {}
+    for cell in cells:
+        if cell.key in lacking and cell.protocol is not None and cell.content in data:
+            methods.setdefault((cell.content, cell.task), []).append(cell)
+    for (content, task), of_method in methods.items():
+        store.add_signals(of_method, initial_signals(data[content], task))
 
 
 def _is_possible(cell: Cell, graphs: GraphSet, progress: Progress) -> bool:

@@ -67,7 +67,7 @@ def initial_signals(graphs: GraphSet, task: Task, count: int = _GRAPHS) -> list[
 
 
 def late_signals(name: str, content: str, tasks: Iterable[Task]) -> dict[Task, list[Signal]]:
-    """Measure what results of the earlier format lack, where the very same data are here.
+    """Measure what results lack, where the very same data are here.
 
     Example:
         >>> late_signals("MUTAG", "00aa11", [Task("gin", "vpa")])

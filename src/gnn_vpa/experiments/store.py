@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from ..errors import UsageError
 from ..graphs import GraphSet
-from ..training import Outcome, Task
+from ..training import Outcome
 from . import _sqlite
 from .cell import Cell
 from .provenance import commit, versions
@@ -103,7 +103,6 @@ class Store:
         session: int,
         seconds: float,
         device: str,
-        signals: Mapping[Task, Sequence[Signal]] | None = None,
     ) -> None:
         """Record all folds of cells that were run in one go, in one transaction.
 
@@ -113,7 +112,6 @@ class Store:
             seconds: What a whole cell took. Folds are trained side by side, so that each gets an
                 equal share.
             device: What it ran on.
-            signals: What the layers of each method return before it is trained.
         """
         with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
             for cell, outcomes in results:
@@ -122,9 +120,27 @@ class Store:
                     row = _fold(outcome)
                     share = {"seconds": seconds / len(outcomes), "device": device}
                     self._insert("folds", {"cell": number, **row, **share})
-                for place, signal in enumerate((signals or {}).get(cell.task, ())):
-                    row = {"cell": number, "place": place, **signal._asdict()}
-                    self._insert("signals", row)
+
+    def without_signals(self) -> set[str]:
+        """Return the keys of the recorded cells whose signal at the start is not."""
+        sql = "SELECT key FROM cells WHERE id NOT IN (SELECT cell FROM signals)"
+        with _sqlite.explained(self.path):
+            return {key for (key,) in self._connection.execute(sql)}
+
+    def add_signals(self, cells: Iterable[Cell], signals: Sequence[Signal]) -> None:
+        """Record the signal that recorded cells of one method start with, beside their folds."""
+        columns = ", ".join(Signal._fields)
+        marks = ", ".join("?" * len(Signal._fields))
+        # Another process may have measured the same.
+        sql = (
+            f"INSERT OR IGNORE INTO signals (cell, place, {columns}) "
+            f"SELECT id, ?, {marks} FROM cells WHERE key = ?"
+        )
+        rows = [
+            (place, *signal, cell.key) for cell in cells for place, signal in enumerate(signals)
+        ]
+        with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
+            self._connection.executemany(sql, rows)
 
     def _insert(self, table: str, values: Mapping[str, object]) -> int:
         columns = ", ".join(f'"{name}"' for name in values)
