@@ -102,13 +102,18 @@ def assistants(
 
 
 def _attend(process: subprocess.Popen[bytes], order: bytes) -> None:
-    """Tell a process what to do, and log here what it logs there, until it ends."""
+    """Tell a process what to do, and listen to it."""
     assert process.stdin is not None
-    assert process.stdout is not None
     with suppress(BrokenPipeError, ValueError):  # it was ended, and its input closed
         # Cells may carry their data: to wait until they are taken would keep the others waiting.
         process.stdin.write(len(order).to_bytes(8, "big") + order)
         process.stdin.flush()
+    _log_from(process)
+
+
+def _log_from(process: subprocess.Popen[bytes]) -> None:
+    """Log here what a process logs there, until it ends."""
+    assert process.stdout is not None
     with process.stdout:
         for line in process.stdout:
             level, _, text = line.decode(errors="replace").rstrip().partition(" ")
