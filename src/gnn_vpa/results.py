@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .errors import UsageError
+from .spelling import listed, path_text, whole_number, whole_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
+    import torch
+    from torch_geometric.data import Data, Dataset
 
     from .experiments import Progress
-    from .graphs import FeatureKind
+    from .graphs import FeatureKind, GraphSet
+
+    DataSet: TypeAlias = str | Path | GraphSet | Sequence[Data] | Dataset
+    DataSets: TypeAlias = DataSet | Sequence[DataSet] | Mapping[str, DataSet]
 
 FORMATS = ("html", "md", "tex", "csv")
 """What a report can be written as."""
@@ -62,9 +68,9 @@ class Results:
     @cached_property
     def signals(self) -> pd.DataFrame:
         """A row for each method, data set and layer: the signal before training."""
-        from .analysis import initial_signals
+        from .experiments import read_signals
 
-        return initial_signals(self.folds)
+        return read_signals(self.folder)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -150,42 +156,55 @@ class Results:
 
 
 def run(
-    datasets: str | Sequence[str],
+    datasets: DataSets,
     models: str | Sequence[str] = "gin",
     aggrs: str | Sequence[str] | None = None,
     *,
     epochs: int = 200,
     folds: int = 10,
-    seeds: int | Sequence[int] = 0,
+    seeds: int | str | Sequence[int] = 0,
     features: FeatureKind = "auto",
     variant: str = "released",
-    baselines: str | Sequence[str] = (),
-    device: str = "auto",
+    baselines: bool | str | Sequence[str] = (),
+    device: str | torch.device = "auto",
     out: str | Path | None = None,
     data_dir: str | Path | None = None,
     progress: Progress | None = None,
+    model: str | Sequence[str] | None = None,
+    aggr: str | Sequence[str] | None = None,
+    seed: int | str | Sequence[int] | None = None,
     **options: float,
 ) -> Results:
     """Run a grid of trainings, or the rest of one that was interrupted.
 
+    Results belong to the data's content: other graphs by the same name are another data set.
+
     Args:
-        datasets: Names, paths of TU archives or `module:function`, see `gnn_vpa.graphs.load`.
-        models: Of gin, gcn, sgc and gat.
+        datasets: A name, the path of a TU archive or `module:function`, see `gnn_vpa.graphs.load`;
+            or the graphs: a `GraphSet`, a list of PyG `Data` objects or a data set of PyG. Several
+            in a list, or in a dictionary by the names that they are to have.
+        models: Of gin, gcn, sgc and gat: one, a list, or a text with commas.
         aggrs: Of sum, mean, max, vpa and default; None for all that a model has.
         epochs: Epochs of each training.
         folds: Number of folds.
         seeds: A seed for each repetition.
         features: Node features: auto, ones, degree or labels.
         variant: The models as `released`, or as `printed` in the paper.
-        baselines: Of majority and wl.
-        device: auto, cpu or cuda.
+        baselines: Of majority and wl; True for both.
+        device: auto, cpu, cuda or a `torch.device`.
         out: Folder for the results; without it, one under `runs/` named after the data sets.
         data_dir: A folder to look for data in first.
         progress: Told of each step, see `gnn_vpa.experiments.Progress`.
+        model: The same as `models`, spelled as on the command line.
+        aggr: The same as `aggrs`.
+        seed: The same as `seeds`.
         **options: What else `build_model` takes: width, depth, dropout, hidden, K.
 
     Returns:
         The frame, the table, the tests and the report of all that the folder holds.
+
+    Raises:
+        UsageError: Something cannot be used; the message names it.
 
     Example:
         >>> import tempfile
@@ -197,30 +216,57 @@ def run(
         'report.html'
         >>> folder.cleanup()
     """
-    from .experiments import default_folder, expand, run_grid
+    from .experiments import BASELINES, Progress, default_folder, expand, run_grid
+    from .experiments.asked import data_sets
     from .training import Protocol
 
-    asked = _listed(datasets)
+    if not isinstance(progress, Progress | None):
+        raise UsageError(f"progress: expected a gnn_vpa.experiments.Progress, got {progress!r}")
+    models = _either("models", models, "gin", "model", model)
+    aggrs = _either("aggrs", aggrs, None, "aggr", aggr)
+    seeds = _either("seeds", seeds, 0, "seed", seed)
+    if isinstance(baselines, bool):
+        baselines = BASELINES if baselines else ()
+    data_dir = None if data_dir is None else Path(path_text(data_dir, "data_dir"))
     grid = expand(
-        asked,
-        _listed(models),
-        None if aggrs is None else _listed(aggrs),
-        variant=variant,
-        features=features,
+        data_sets(datasets),
+        listed(models, "models"),
+        None if aggrs is None else listed(aggrs, "aggrs"),
+        variant=_text(variant, "variant"),
+        features=cast("FeatureKind", _text(features, "features")),
         options=options,
-        protocol=Protocol(epochs=epochs),
-        folds=folds,
-        seeds=[seeds] if isinstance(seeds, int) else seeds,
-        baselines=_listed(baselines),
+        protocol=Protocol(epochs=whole_number(epochs, "epochs", least=1)),
+        folds=whole_number(folds, "folds", least=2),
+        seeds=whole_numbers(seeds, "seeds"),
+        baselines=listed(baselines, "baselines"),
         data_dir=data_dir,
     )
-    out = default_folder(grid.cells) if out is None else Path(out)
+    out = default_folder(grid.cells) if out is None else Path(path_text(out, "out"))
     if progress is not None:
         for text in grid.left_out:
             progress.note(f"Left out: {text}.")
-    run_grid(grid.cells, out, data_dir=data_dir, device=device, progress=progress)
+    run_grid(grid.cells, out, data_dir=data_dir, device=_device_text(device), progress=progress)
     return Results(out)
 
 
-def _listed(names: str | Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+def _either(name: str, value: Any, default: Any, spelled: str, same: Any) -> Any:
+    """Return what was given under either of two names, or the default."""
+    if same is None:
+        return value
+    if value is not default:
+        raise UsageError(f"{name} and {spelled} are the same: give one of them")
+    return same
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{what}: expected a name, got {value!r}")
+    return value
+
+
+def _device_text(device: object) -> str:
+    import torch
+
+    if not isinstance(device, str | torch.device):
+        raise UsageError(f"device: expected auto, cpu, cuda or a torch.device, got {device!r}")
+    return str(device)

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from gnn_vpa.cli._progress import Lines, log_noted
-from gnn_vpa.experiments import Pace, _workers, expand, grouped, run_grid
+from gnn_vpa.experiments import Pace, _workers, expand, grouped, identify, run_grid
 from gnn_vpa.training import Protocol
 
 
 def test_a_cell_finished_beside_this_process_shows_what_came_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cells = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=2), folds=3).cells
+    asked = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=2), folds=3).cells
+    cells = identify(asked).cells
     run_grid(cells[:1], tmp_path, device="cpu")
     lines = Lines(tmp_path)
     lines.plan(cells, finished=0)

@@ -87,6 +87,35 @@ def test_graphs_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "paper" not in result.stdout.splitlines()[0]
 
 
+def test_a_function_that_was_edited_gives_other_results_and_never_the_old_ones(
+    tmp_path: Path,
+) -> None:
+    def run(edges: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "mine.py").write_text(
+            "import torch\n"
+            "from torch_geometric.data import Data\n"
+            "def graphs():\n"
+            f"    edges = torch.tensor({edges})\n"
+            "    return [Data(edge_index=edges, num_nodes=2 + y, y=y) for y in (0, 1)] * 10\n"
+        )
+        command = [sys.executable, "-m", "gnn_vpa", "run", "mine:graphs", *QUICK]
+        return subprocess.run(
+            [*command, "--model", "sgc", "--aggr", "vpa", "--out", "results"],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
+        )
+
+    assert run("[[0, 1], [1, 0]]").stdout.splitlines()[1].startswith("mine:graphs\tSGC+vpa")
+    edited = run("[[0], [1]]")
+    assert "1 cell to run" in edited.stderr
+    rows = [line.split("\t")[0] for line in edited.stdout.splitlines()[1:3]]
+    assert len(set(rows)) == 2
+    assert all(name.startswith("mine:graphs@") for name in rows)
+    assert "0 cells to run, 1 finished before" in run("[[0, 1], [1, 0]]").stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gnn_vpa.experiments import Group, Progress, expand, read_curves, run_grid
+from gnn_vpa.experiments import Group, Progress, expand, identify, read_curves, run_grid
 from gnn_vpa.training import Protocol, checkpoint
 
 
@@ -24,7 +24,9 @@ def test_an_interrupted_cell_goes_on_to_the_same_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint, "_PAUSE", 0.0)
-    cells = expand(["MUTAG"], aggrs=["vpa"], protocol=Protocol(epochs=4), folds=2).cells
+    cells = identify(
+        expand(["MUTAG"], aggrs=["vpa"], protocol=Protocol(epochs=4), folds=2).cells
+    ).cells
     run_grid(cells, tmp_path / "whole", device="cpu")
     broken = tmp_path / "broken"
     with pytest.raises(KeyboardInterrupt):

@@ -16,6 +16,7 @@ from gnn_vpa.experiments import (
     Store,
     claim,
     expand,
+    identify,
     read_curves,
     read_folds,
     read_provenance,
@@ -24,7 +25,6 @@ from gnn_vpa.experiments import (
 )
 from gnn_vpa.experiments.groups import Group
 from gnn_vpa.experiments.store import query
-from gnn_vpa.graphs import GraphSet
 from gnn_vpa.training import Protocol
 
 from .conftest import FakeFit
@@ -44,7 +44,8 @@ class Notes(Progress):
 
 def _cells(**settings: object) -> list[Cell]:
     protocol = Protocol(epochs=3)
-    return expand(["MUTAG"], **{"protocol": protocol, "folds": 4, **settings}).cells  # type: ignore[arg-type]
+    grid = expand(["MUTAG"], **{"protocol": protocol, "folds": 4, **settings})  # type: ignore[arg-type]
+    return identify(grid.cells).cells
 
 
 def test_each_cell_is_run_once(fake_fit: FakeFit, tmp_path: Path) -> None:
@@ -143,16 +144,6 @@ def test_other_errors_of_a_training_keep_their_traceback(
     monkeypatch.setattr(runner, "fit", fit)
     with pytest.raises(RuntimeError, match="mat1 and mat2"):
         run_grid(_cells(), tmp_path, device="cpu")
-
-
-def test_other_data_under_the_same_name_are_refused(
-    fake_fit: FakeFit, tmp_path: Path, toy: GraphSet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_grid(_cells(aggrs=["sum"]), tmp_path, device="cpu")
-    monkeypatch.setattr(runner, "load", lambda *_: GraphSet.from_pyg(toy.to_pyg()[:20]))
-    with pytest.raises(GnnVpaError, match=r"MUTAG is not the data .* choose another folder"):
-        run_grid(_cells(aggrs=["vpa"]), tmp_path, device="cpu")
-    assert len(fake_fit.calls) == 1
 
 
 def test_too_few_members_are_found_before_anything_is_trained(

@@ -14,7 +14,13 @@ from gnn_vpa.experiments.store import finished, query
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.training import Outcome, Task
 
-_CELL = Cell("toy", Task("gin", "vpa"), folds=2)
+_CONTENT = "8d3c0ee1"
+_CELL = Cell("toy", Task("gin", "vpa"), folds=2, content=_CONTENT)
+
+
+@pytest.fixture(autouse=True)
+def _short_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GraphSet, "checksum", lambda _: _CONTENT)
 
 
 def _outcomes() -> list[Outcome]:
@@ -78,7 +84,7 @@ def test_a_results_file_of_another_version(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         store._connection.execute("PRAGMA user_version = 99")
     for opening in (Store, read_folds):
-        with pytest.raises(GnnVpaError, match=r"has format 99, but gnn-vpa .* has format 1"):
+        with pytest.raises(GnnVpaError, match=r"has format 99, but gnn-vpa .* has format 2"):
             opening(tmp_path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gnn_vpa.errors import GnnVpaError, UsageError
-from gnn_vpa.graphs import load, locate
+from gnn_vpa.graphs import AbsentError, load, locate
 
 
 @pytest.fixture
@@ -126,3 +126,29 @@ def test_a_damaged_archive_is_no_usage_error(write_tu: Callable[..., Path]) -> N
     with pytest.raises(GnnVpaError, match=r"line 1") as caught:
         load(write_tu(A="x, y\n"))
     assert not isinstance(caught.value, UsageError)
+
+
+def test_graphs_in_memory_are_taken_as_they_are(data_dir: Path) -> None:
+    graphs = load("mine", data_dir)
+    again, listed = load(graphs), load(graphs.to_pyg())
+    assert again is not graphs
+    assert again.checksum() == listed.checksum() == graphs.checksum()
+    assert (again.name, listed.name) == ("MINE", "custom")
+
+
+def test_what_a_data_set_has_worked_out_is_of_its_present_values(data_dir: Path) -> None:
+    graphs = load("mine", data_dir)
+    assert graphs.num_classes == 2
+    graphs.y.zero_()
+    assert load(graphs).num_classes == 1
+
+
+def test_what_is_no_data_set() -> None:
+    with pytest.raises(UsageError, match=r"a data set is a name, .* not int"):
+        load(5)  # type: ignore[arg-type]
+
+
+def test_a_known_set_that_is_not_here_is_named(data_dir: Path) -> None:
+    with pytest.raises(AbsentError) as caught:
+        load("collab", data_dir)
+    assert caught.value.archive == "COLLAB"

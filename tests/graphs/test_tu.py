@@ -9,7 +9,7 @@ from torch_geometric.datasets import TUDataset
 
 from gnn_vpa.errors import GnnVpaError, UsageError
 from gnn_vpa.graphs import GraphSet, read_tu
-from gnn_vpa.paper import published_statistics
+from gnn_vpa.paper import archive_content, published_statistics
 
 SMALL = ("MUTAG", "PTC_FM", "PTC_MR", "PROTEINS", "NCI1", "IMDB-BINARY", "IMDB-MULTI")
 LARGE = ("COLLAB", "REDDIT-BINARY", "REDDIT-MULTI-5K")
@@ -85,7 +85,9 @@ def test_the_first_graphs_of_the_large_sets_as_in_pyg(
 def test_statistics_as_published(name: str, tu_dir: Path) -> None:
     published = published_statistics(name)
     assert published is not None
-    assert read_tu(tu_dir / f"{name}.zip").statistics().differences(published) == []
+    graphs = read_tu(tu_dir / f"{name}.zip")
+    assert graphs.statistics().differences(published) == []
+    assert graphs.checksum() == archive_content(name)
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")

@@ -1,7 +1,14 @@
 import pytest
 
 from gnn_vpa.errors import UsageError
-from gnn_vpa.paper import archive_names, nearest_names, paper_name, resolve_name
+from gnn_vpa.paper import (
+    archive_content,
+    archive_names,
+    archive_with,
+    nearest_names,
+    paper_name,
+    resolve_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +51,9 @@ def test_archives_found_elsewhere_are_known_too() -> None:
     assert resolve_name("enzymes", also=["ENZYMES"]) == "ENZYMES"
     with pytest.raises(UsageError, match=r"ENZYMES"):
         resolve_name("enzyme", also=["ENZYMES"])
+
+
+def test_contents_tell_the_archives_apart() -> None:
+    contents = {archive: archive_content(archive) for archive in archive_names()}
+    assert {archive_with(content): content for content in contents.values() if content} == contents
+    assert archive_with("") is None

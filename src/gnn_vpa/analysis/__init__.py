@@ -32,7 +32,6 @@ from .resampled import average as average
 from .resampled import corrected_mean as corrected_mean
 from .settings import Setting as Setting
 from .settings import split_by_setting as split_by_setting
-from .signals import initial_signals as initial_signals
 from .significance import dataset_tests as dataset_tests
 from .significance import overall_tests as overall_tests
 from .summary import fold_accuracies as fold_accuracies
@@ -63,7 +62,6 @@ __all__ = [
     "fold_accuracies",
     "fold_dots",
     "holm",
-    "initial_signals",
     "judge_claims",
     "learning_curves",
     "origin",

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from ..spelling import listed as listed
+
 Device = StrEnum("Device", ["auto", "cpu", "cuda"])
 Variant = StrEnum("Variant", ["released", "printed"])
 
@@ -22,13 +24,3 @@ PlanOption = Annotated[
     bool,
     typer.Option("--plan", help="Only show what would run: trainings at once, memory and time."),
 ]
-
-
-def listed(text: str) -> list[str]:
-    """Split names that are separated by commas.
-
-    Example:
-        >>> listed("gin, gcn")
-        ['gin', 'gcn']
-    """
-    return [name.strip() for name in text.split(",") if name.strip()]

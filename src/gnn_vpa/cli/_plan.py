@@ -5,30 +5,35 @@ from pathlib import Path
 
 import typer
 
-from ..errors import GnnVpaError
 from ..experiments import (
     Cell,
     Group,
+    Identified,
     Needs,
     Pace,
     Team,
     calibrate,
+    dataset_names,
     duration,
     estimate,
     finished,
     grouped,
+    identify,
     needs,
     resolve_device,
     seen,
 )
-from ..graphs import GraphSet, load
 from ._console import print_table, progress
 
 
 def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: str) -> None:
     """Show what is done and what would run, without training more than a moment."""
     device = resolve_device(device)
-    done = finished(out)
+    with progress("Looking at the data"):
+        found = identify(cells, data_dir, dataset_names(out))
+    for note in found.notes:
+        typer.echo(note, err=True)
+    done, cells = finished(out), found.cells
     rest = [cell for cell in cells if cell.key not in done]
     if not rest:
         typer.echo(f"All {len(cells)} cells are finished, in {out}.")
@@ -42,8 +47,7 @@ def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: s
     workers = team.cells * team.folds
     # On the CPU cells are trained one by one; those that are alike are shown in one row there too.
     groups = grouped(rest, "cuda")
-    with progress("Looking at the data"):
-        wanted = list(_needs(groups, data_dir, device))
+    wanted = list(_needs(groups, found, device))
     rows = [_row(group, asked, paces, workers) for group, asked in zip(groups, wanted, strict=True)]
     header = ["what", "cells", "trainings", "at once", "memory", "time"]
     print_table(f"What would run on {device}", header, rows)
@@ -54,22 +58,11 @@ def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: s
     typer.echo(f"{kept}{len(rest)} cells would run{side}: {time}.")
 
 
-def _needs(groups: Sequence[Group], data_dir: Path | None, device: str) -> Iterator[Needs | None]:
+def _needs(groups: Sequence[Group], found: Identified, device: str) -> Iterator[Needs | None]:
     """Yield what each group needs; None where that cannot be known: no data, or no training."""
-    data: dict[str, GraphSet | None] = {}
     for group in groups:
-        if group.dataset not in data:
-            data.clear()  # groups of a data set stand together: no need to hold all of them
-            data[group.dataset] = _load(group.cells[0], data_dir)
-        graphs = data[group.dataset]
+        graphs = found.data.get(group.content)
         yield None if graphs is None or group.protocol is None else needs(group, graphs, device)
-
-
-def _load(cell: Cell, data_dir: Path | None) -> GraphSet | None:
-    try:
-        return load(cell.source or cell.dataset, data_dir)
-    except GnnVpaError:
-        return None
 
 
 def _row(group: Group, asked: Needs | None, paces: Sequence[Pace], workers: int) -> list[str]:

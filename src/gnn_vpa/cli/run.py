@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ..errors import UsageError
+from ..spelling import whole_numbers
 from ._experiment import execute
 from ._options import (
     DataDirOption,
@@ -89,7 +89,7 @@ def run(
         options=options,
         protocol=Protocol(epochs=epochs),
         folds=folds,
-        seeds=_seeds(seed),
+        seeds=whole_numbers(seed, "--seed"),
         baselines=BASELINES if baselines else (),
         data_dir=data_dir,
     )
@@ -119,10 +119,3 @@ def run(
             **options,
         },
     )
-
-
-def _seeds(text: str) -> list[int]:
-    try:
-        return [int(seed) for seed in listed(text)]
-    except ValueError:
-        raise UsageError(f"--seed: {text!r} must be whole numbers, like 0 or 0,1,2") from None

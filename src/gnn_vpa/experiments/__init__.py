@@ -15,6 +15,7 @@ from .estimate import size as size
 from .frames import read_curves as read_curves
 from .frames import read_folds as read_folds
 from .frames import read_provenance as read_provenance
+from .frames import read_signals as read_signals
 from .grid import Grid as Grid
 from .grid import dataset_name as dataset_name
 from .grid import default_folder as default_folder
@@ -22,6 +23,8 @@ from .grid import expand as expand
 from .grid import select as select
 from .groups import Group as Group
 from .groups import grouped as grouped
+from .identity import Identified as Identified
+from .identity import identify as identify
 from .plan import Needs as Needs
 from .plan import needs as needs
 from .presets import PRESETS as PRESETS
@@ -29,7 +32,10 @@ from .presets import preset as preset
 from .progress import Progress as Progress
 from .runner import resolve_device as resolve_device
 from .runner import run_grid as run_grid
+from .signals import Signal as Signal
+from .signals import initial_signals as initial_signals
 from .store import Store as Store
+from .store import dataset_names as dataset_names
 from .store import finished as finished
 from .store import fold_accuracies as fold_accuracies
 
@@ -40,14 +46,17 @@ __all__ = [
     "Estimate",
     "Grid",
     "Group",
+    "Identified",
     "Needs",
     "Pace",
     "Progress",
+    "Signal",
     "Store",
     "Team",
     "calibrate",
     "claim",
     "dataset_name",
+    "dataset_names",
     "default_folder",
     "duration",
     "estimate",
@@ -56,11 +65,14 @@ __all__ = [
     "fit_baseline",
     "fold_accuracies",
     "grouped",
+    "identify",
+    "initial_signals",
     "needs",
     "preset",
     "read_curves",
     "read_folds",
     "read_provenance",
+    "read_signals",
     "resolve_device",
     "run_grid",
     "seen",

@@ -8,13 +8,14 @@ from pathlib import Path
 import gnn_vpa
 
 from ..errors import GnnVpaError, UsageError
+from ._upgrade import EARLIER, upgrade
 
-FORMAT = 1
+FORMAT = 2
 _APPLICATION = int.from_bytes(b"gvpa")
 _PATIENCE_S = 60.0
 
 _SCHEMA = """
-CREATE TABLE sessions (
+CREATE TABLE IF NOT EXISTS sessions (
     id INTEGER PRIMARY KEY,
     started TEXT NOT NULL,
     finished TEXT,
@@ -24,16 +25,16 @@ CREATE TABLE sessions (
     versions TEXT NOT NULL,
     configuration TEXT NOT NULL
 );
-CREATE TABLE datasets (
-    name TEXT PRIMARY KEY,
-    checksum TEXT NOT NULL,
+CREATE TABLE IF NOT EXISTS datasets (
+    content TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
     nodes INTEGER NOT NULL,
     edges INTEGER NOT NULL
 );
-CREATE TABLE cells (
+CREATE TABLE IF NOT EXISTS cells (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
-    dataset TEXT NOT NULL REFERENCES datasets,
+    content TEXT NOT NULL REFERENCES datasets,
     model TEXT NOT NULL,
     aggregation TEXT NOT NULL,
     variant TEXT NOT NULL,
@@ -46,7 +47,7 @@ CREATE TABLE cells (
     learning_rate REAL,
     session INTEGER NOT NULL REFERENCES sessions
 );
-CREATE TABLE folds (
+CREATE TABLE IF NOT EXISTS folds (
     cell INTEGER NOT NULL REFERENCES cells,
     fold INTEGER NOT NULL,
     best_epoch INTEGER NOT NULL,
@@ -62,6 +63,15 @@ CREATE TABLE folds (
     curve_test_acc BLOB NOT NULL,
     PRIMARY KEY (cell, fold)
 );
+CREATE TABLE IF NOT EXISTS signals (
+    cell INTEGER NOT NULL REFERENCES cells,
+    place INTEGER NOT NULL,
+    layer TEXT NOT NULL,
+    variance REAL,
+    backward_variance REAL,
+    distance REAL,
+    PRIMARY KEY (cell, place)
+);
 """
 
 
@@ -72,6 +82,9 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
     whole at every moment, that can be copied, and read in a folder that is not writable. A
     transaction ends on the disk before the call returns (synchronous=FULL, and EXTRA for the
     folder's entry).
+
+    A file of the earlier format is brought to this one, where it is opened to be written; to be
+    read, a copy of it in memory.
     """
     if not create and not path.is_file():
         raise UsageError(
@@ -90,12 +103,18 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
         )
         try:
             connection.execute("PRAGMA synchronous = EXTRA")
-            connection.execute("PRAGMA foreign_keys = ON")
             if create:
                 _create(connection)
-            else:
+            if _version(connection, path) == EARLIER:
+                connection = connection if create else _in_memory(connection)
+                with transaction(connection):
+                    # Another process may have been here between the two looks.
+                    if _version(connection, path) == EARLIER:
+                        upgrade(connection, _make_tables)
+                        connection.execute(f"PRAGMA user_version = {FORMAT}")
+            connection.execute("PRAGMA foreign_keys = ON")
+            if not create:
                 connection.execute("PRAGMA query_only = ON")
-            _check(connection, path)
         except BaseException:
             connection.close()
             raise
@@ -144,21 +163,36 @@ def _create(connection: sqlite3.Connection) -> None:
     # Two processes may come here at once: the second finds what the first has made.
     with transaction(connection):
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-            for statement in _SCHEMA.split(";\n"):
-                connection.execute(statement)
+            _make_tables(connection)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> None:
+def _make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables that are missing."""
+    for statement in _SCHEMA.split(";\n"):
+        connection.execute(statement)
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    """Return a file's format, if it is one that can be used."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != _APPLICATION:
         raise GnnVpaError(
             f"{path} is no results file of gnn-vpa: move it away, or choose another folder"
         )
-    if version != FORMAT:
+    if version not in (EARLIER, FORMAT):
         raise GnnVpaError(
             f"{path} has format {version}, but gnn-vpa {gnn_vpa.__version__} has format {FORMAT}: "
             "use the gnn-vpa that made it, or choose another folder with --out"
         )
+    return int(version)
+
+
+def _in_memory(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """Return a copy that can be changed, and close the file."""
+    copy = sqlite3.connect(":memory:", isolation_level=None)
+    connection.backup(copy)
+    connection.close()
+    return copy

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,17 +90,25 @@ def assistants(
                 start_new_session=True,  # Ctrl-C is for the process that was started by hand
             )
             processes.append(process)
-            assert process.stdin is not None
-            threading.Thread(target=_log_from, args=(process,), daemon=True).start()
-            process.stdin.write(len(order).to_bytes(8, "big") + order)
-            process.stdin.flush()
+            threading.Thread(target=_attend, args=(process, order), daemon=True).start()
         yield
     finally:
         for process in processes:
             process.kill()
             process.wait()
             assert process.stdin is not None
-            process.stdin.close()
+            with suppress(BrokenPipeError):
+                process.stdin.close()
+
+
+def _attend(process: subprocess.Popen[bytes], order: bytes) -> None:
+    """Tell a process what to do, and listen to it."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError, ValueError):  # it was ended, and its input closed
+        # Cells may carry their data: to wait until they are taken would keep the others waiting.
+        process.stdin.write(len(order).to_bytes(8, "big") + order)
+        process.stdin.flush()
+    _log_from(process)
 
 
 def _log_from(process: subprocess.Popen[bytes]) -> None:
@@ -125,8 +133,9 @@ def _assist() -> None:
 
     try:
         run_grid(cells, out, data_dir=data_dir, device=device, workers=team)
-    except GnnVpaError:
-        sys.exit(1)  # the sender meets the same trouble, and can tell of it
+    except GnnVpaError as error:
+        _log.warning("a process that assisted has left: %s", error)
+        sys.exit(1)
 
 
 def _leave_with_sender() -> None:

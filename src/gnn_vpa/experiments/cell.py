@@ -2,8 +2,12 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
+from ..errors import GnnVpaError
+from ..graphs import GraphSet
 from ..training import Protocol, Task
 
 
@@ -17,7 +21,8 @@ class Cell:
         protocol: How it is trained; None for a baseline, which is not.
         folds: Number of folds.
         seed: Seed of initial weights, batches and dropout.
-        source: Where the data come from, see `gnn_vpa.graphs.load`.
+        source: Where the data come from, or the data, see `gnn_vpa.graphs.load`.
+        content: The data's SHA-256; empty until they are loaded, see `identify`.
 
     Example:
         >>> str(Cell("MUTAG", Task("gin", "vpa"), seed=1))
@@ -31,7 +36,29 @@ class Cell:
     protocol: Protocol | None = field(default_factory=Protocol)
     folds: int = 10
     seed: int = 0
-    source: str = field(default="", compare=False)
+    source: str | GraphSet = field(default="", compare=False)
+    content: str = ""
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> "Cell":
+        """Return the cell that a row of a results file describes.
+
+        Example:
+            >>> protocol = {"epochs": None, "batch_size": None, "learning_rate": None}
+            >>> method = {"model": "wl", "aggregation": "", "variant": "", "features": "auto"}
+            >>> row = {**protocol, **method, "options": "{}", "num_folds": 10, "seed": 0}
+            >>> str(Cell.of_row({**row, "dataset": "PTC", "content": "350999e7"}))
+            'WL on PTC'
+        """
+        protocol = None
+        if row["epochs"] is not None:
+            protocol = Protocol(row["epochs"], row["batch_size"], row["learning_rate"])
+        options = tuple(json.loads(row["options"]).items())
+        names = (row["model"], row["aggregation"], row["variant"], row["features"])
+        numbers = (row["num_folds"], row["seed"])
+        return cls(
+            row["dataset"], Task(*names, options), protocol, *numbers, content=row["content"]
+        )
 
     def __str__(self) -> str:
         aggr = "" if self.task.aggr in ("", "default") else f"+{self.task.aggr}"
@@ -47,7 +74,7 @@ class Cell:
             ' (printed)'
         """
         unusual = [] if self.task.variant in ("", "released") else [self.task.variant]
-        unusual += [f"{name}={value:g}" for name, value in self.task.options]
+        unusual += [f"{name}={value}" for name, value in self.task.options]
         return f" ({', '.join(unusual)})" if unusual else ""
 
     @property
@@ -63,20 +90,24 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """A name made of everything that the cell's numbers depend on, the data apart.
+        """A name made of everything that the cell's numbers depend on, and of nothing else.
+
+        The data count by their content: whatever they are called and wherever they come from.
 
         Example:
-            >>> cell = Cell("PTC", Task("gin", "vpa"))
-            >>> cell.key == Cell("PTC", Task("gin", "vpa"), source="elsewhere/PTC.zip").key
+            >>> cell = Cell("PTC", Task("gin", "vpa"), content="350999e7")
+            >>> cell.key == Cell("mine", Task("gin", "vpa"), content="350999e7").key
             True
-            >>> cell.key == Cell("PTC", Task("gin", "vpa"), folds=5).key
+            >>> cell.key == Cell("PTC", Task("gin", "vpa"), content="64a17008").key
             False
         """
-        content = {
-            "dataset": self.dataset,
+        if not self.content:
+            raise GnnVpaError(f"{self}: the data are not known yet, take cells from identify")
+        parts = {
+            "content": self.content,
             "task": asdict(self.task),
             "protocol": self.protocol and asdict(self.protocol),
             "folds": self.folds,
             "seed": self.seed,
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

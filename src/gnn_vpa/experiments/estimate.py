@@ -14,8 +14,9 @@ from ..training import Protocol, fit
 from ._workers import single_thread
 from .cell import Cell
 from .groups import Group, shares_steps
+from .identity import labels
 from .runner import resolve_device
-from .store import FILE, query
+from .store import FILE, dataset_names, query
 
 # What a step costs on a GPU beyond its nodes, in nodes of each of ten lanes: launches of kernels
 # take some half of a millisecond, a node of every lane some 0.1 microseconds.
@@ -107,14 +108,15 @@ def seen(out: str | Path, device: str) -> list[Pace]:
         return []
     rows = query(
         out,
-        "SELECT dataset, model, sum(seconds) / num_folds / epochs AS pace, nodes, edges, device "
-        "FROM folds JOIN cells ON cells.id = cell JOIN datasets ON name = dataset "
+        "SELECT content, model, sum(seconds) / num_folds / epochs AS pace, nodes, edges, device "
+        "FROM folds JOIN cells ON cells.id = cell JOIN datasets USING (content) "
         "WHERE epochs IS NOT NULL GROUP BY cell",
     )
+    called = labels(dataset_names(out))
     return [
         Pace(
-            *(row["dataset"], row["model"], row["pace"]),
-            _size(row["dataset"], row["nodes"], row["edges"], gpu=row["device"] != "cpu"),
+            *(called[row["content"]], row["model"], row["pace"]),
+            _size(called[row["content"]], row["nodes"], row["edges"], gpu=row["device"] != "cpu"),
             gpu=row["device"] != "cpu",
         )
         for row in rows

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..training import Protocol
+from ..training import Protocol, Task
 from .baselines import BASELINES
 from .cell import Cell
-from .store import query
+from .identity import labels
+from .signals import Signal, late_signals
+from .store import dataset_names, query
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_KEYS = ("dataset", "model", "aggregation", "variant", "features", "fold", "seed")
+_METHOD = ("dataset", "model", "aggregation", "variant", "features")
+_KEYS = (*_METHOD, "fold", "seed")
 _MEASURED = (
     *("best_epoch", "train_loss", "val_acc", "test_acc", "status", "diverged_epoch"),
     *("epochs", "seconds", "device"),
@@ -84,6 +87,32 @@ def read_curves(folder: str | Path) -> pd.DataFrame:
     return frame.assign(**{name: np.concatenate([nothing, *of]) for name, of in curves.items()})
 
 
+def read_signals(folder: str | Path) -> pd.DataFrame:
+    """Return a row for each method, data set and message-passing layer: the signal at the start.
+
+    That is the variance of what the layer returns, that of the gradient that comes back to it,
+    and the mean distance of neighbours.
+
+    Example:
+        >>> import tempfile
+        >>> from gnn_vpa.experiments import Store
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Store(folder).__exit__(None, None, None)
+        ...     list(read_signals(folder))[-3:]
+        ['variance', 'backward_variance', 'distance']
+    """
+    import pandas as pd
+
+    cells = _cells(folder)
+    stored = query(folder, "SELECT * FROM signals ORDER BY cell, place")
+    rows = [cells[signal["cell"]] | signal for signal in stored if signal["cell"] in cells]
+    rows += _late(folder, cells)
+    signals = pd.DataFrame(rows, columns=[*_METHOD, *Signal._fields])
+    # Seeds and folds make other trainings of the same method.
+    signals = signals.drop_duplicates([*_METHOD, "layer"], ignore_index=True)
+    return signals.astype(dict.fromkeys(Signal._fields[1:], float))
+
+
 def read_provenance(folder: str | Path) -> dict[str, object]:
     """Return what a run was made with: configuration, data, and each session's circumstances.
 
@@ -101,14 +130,14 @@ def read_provenance(folder: str | Path) -> dict[str, object]:
         for name in _CONFIGURATION
         if (values := dict.fromkeys(c[name] for c in cells if c[name] not in (None, "", "{}")))
     }
-    datasets = query(folder, "SELECT name, checksum FROM datasets ORDER BY name")
+    datasets = sorted((name, content) for content, name in labels(dataset_names(folder)).items())
     sessions = query(
         folder,
         "SELECT * FROM sessions WHERE id IN (SELECT session FROM cells) ORDER BY id",
     )
     return {
         "configuration": configuration,
-        "data (SHA-256)": {row["name"]: row["checksum"] for row in datasets},
+        "data (SHA-256)": dict(datasets),
         "sessions": {str(row.pop("id")): _session(row) for row in sessions},
     }
 
@@ -121,25 +150,50 @@ def _session(row: dict[str, Any]) -> dict[str, object]:
     }
 
 
-def _rows(folder: str | Path) -> list[dict[str, Any]]:
-    """Read all folds, each with its keys as the analysis names them."""
-    rows = query(folder, "SELECT * FROM folds JOIN cells ON id = cell ORDER BY cell, fold")
+def _cells(folder: str | Path) -> dict[int, dict[str, Any]]:
+    """Read all cells by number, each with its keys as the analysis names them."""
+    cells = query(folder, "SELECT * FROM cells ORDER BY id")
+    called = labels(dataset_names(folder))
     usual = {"num_folds": Cell.folds, **asdict(Protocol())}
-    varying = [name for name in _PROTOCOL if len({row[name] for row in rows} - {None}) > 1]
-    for row in rows:
+    varying = [name for name in _PROTOCOL if len({cell[name] for cell in cells} - {None}) > 1]
+    for cell in cells:
         unusual = [
-            _PROTOCOL[name].format(row[name])
+            _PROTOCOL[name].format(cell[name])
             for name in varying
-            if row[name] not in (None, usual[name])
+            if cell[name] not in (None, usual[name])
         ]
-        row |= _names(row, unusual)
-    return rows
+        cell |= {"dataset": called[cell["content"]], **_names(cell, unusual)}
+    return {cell["id"]: cell for cell in cells}
 
 
-def _names(row: Mapping[str, Any], unusual: list[str]) -> dict[str, str]:
-    options = [f"{name}={value:g}" for name, value in json.loads(row["options"]).items()]
-    model = row["model"].upper()
-    if row["model"] in BASELINES:
+def _rows(folder: str | Path) -> list[dict[str, Any]]:
+    """Read all folds, each with its cell."""
+    folds = query(folder, "SELECT * FROM folds ORDER BY cell, fold")
+    cells = _cells(folder)
+    # Another process may have recorded more in between.
+    return [cells[fold["cell"]] | fold for fold in folds if fold["cell"] in cells]
+
+
+def _late(folder: str | Path, cells: Mapping[int, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the signals of cells that an old run, or one that was ended, has none of."""
+    methods: dict[tuple[str, str], dict[Task, int]] = {}
+    for row in query(
+        folder,
+        "SELECT cells.*, name AS dataset FROM cells JOIN datasets USING (content) "
+        "WHERE epochs IS NOT NULL AND id NOT IN (SELECT cell FROM signals) ORDER BY id",
+    ):
+        if row["id"] in cells:
+            of_data = methods.setdefault((row["dataset"], row["content"]), {})
+            of_data.setdefault(Cell.of_row(row).task, row["id"])
+    for (name, content), of_data in methods.items():
+        for task, signals in late_signals(name, content, of_data).items():
+            yield from (cells[of_data[task]] | signal._asdict() for signal in signals)
+
+
+def _names(cell: Mapping[str, Any], unusual: list[str]) -> dict[str, str]:
+    options = [f"{name}={value}" for name, value in json.loads(cell["options"]).items()]
+    model = cell["model"].upper()
+    if cell["model"] in BASELINES:
         # It goes with every variant, so that its number of folds must tell it apart here.
         return {"model": model, "aggregation": ", ".join(unusual)}
-    return {"model": model, "variant": ", ".join([row["variant"], *options, *unusual])}
+    return {"model": model, "variant": ", ".join([cell["variant"], *options, *unusual])}

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import product
+from numbers import Integral, Real
 from pathlib import Path
 from typing import NamedTuple
 
 from ..aggregations import aggregation
 from ..errors import UsageError
-from ..graphs import FeatureKind, load
+from ..graphs import FeatureKind, GraphSet, load
 from ..nn import MODELS
 from ..paper import paper_name, resolve_name
 from ..training import Protocol, Task
@@ -31,7 +32,7 @@ class Grid(NamedTuple):
 
 
 def expand(
-    datasets: Sequence[str],
+    datasets: Sequence[str | GraphSet],
     models: Sequence[str] = ("gin",),
     aggrs: Sequence[str] | None = None,
     *,
@@ -82,8 +83,7 @@ def expand(
                 has = ", ".join(its)
                 left_out.append(f"{model} has no aggregation {entry.name} (it has {has})")
                 continue
-            chosen = tuple(sorted((options or {}).items()))
-            tasks.append(Task(model, entry.name, variant, features, chosen))
+            tasks.append(Task(model, aggr, variant, features, _plain(options or {})))
     for task in tasks:
         _check(task)
     fixed = [
@@ -129,19 +129,22 @@ def select(cells: Iterable[Cell], only: Sequence[str]) -> list[Cell]:
     return chosen
 
 
-def dataset_name(source: str, data_dir: str | Path | None = None) -> str:
-    """Return what a data set is called in the results.
+def dataset_name(source: str | GraphSet, data_dir: str | Path | None = None) -> str:
+    """Return what a data set is called in the results, as long as no other is called so.
 
     Example:
         >>> dataset_name("imdb-binary"), dataset_name("PTC_FM"), dataset_name("mine:graphs")
         ('IMDB-B', 'PTC', 'mine:graphs')
     """
-    if ":" in source:
+    if isinstance(source, GraphSet):
+        archive = source.name
+    elif ":" in source:
         return source
-    try:
-        archive = resolve_name(source)
-    except UsageError:  # one's own, which has its name within
-        archive = load(source, data_dir).name
+    else:
+        try:
+            archive = resolve_name(source)
+        except UsageError:  # one's own, which has its name within
+            archive = load(source, data_dir).name
     return paper_name(archive) or archive
 
 
@@ -172,6 +175,16 @@ def _known(what: str, name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, known, n=1)
     advice = f"did you mean {near[0]}?" if near else f"use {', '.join(known)}"
     raise UsageError(f"{what}: {name!r} is unknown: {advice}")
+
+
+def _plain(options: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    """Return settings as numbers that a file keeps: not NumPy's, nor of a single element."""
+    plain: list[tuple[str, float]] = []
+    for name, value in sorted(options.items()):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise UsageError(f"{name}: expected a number, got {value!r}")
+        plain.append((name, int(value) if isinstance(value, Integral) else float(value)))
+    return tuple(plain)
 
 
 def _check(task: Task) -> None:

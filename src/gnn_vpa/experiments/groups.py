@@ -39,9 +39,9 @@ class Group:
         return self.cells[0].key
 
     @property
-    def dataset(self) -> str:
-        """What all of them are trained on."""
-        return self.cells[0].dataset
+    def content(self) -> str:
+        """What all of them are trained on: the data by their content."""
+        return self.cells[0].content
 
     @property
     def protocol(self) -> Protocol | None:
@@ -88,7 +88,7 @@ def grouped(cells: Iterable[Cell], device: str) -> list[Group]:
         by_method.setdefault(replace(cell, seed=0), {})[cell.seed] = cell
     alike: dict[object, dict[Task, list[Cell]]] = {}
     for method, of_seed in by_method.items():
-        kind = method.dataset, method.protocol, method.folds, tuple(of_seed)
+        kind = method.dataset, method.content, method.protocol, method.folds, tuple(of_seed)
         alike.setdefault(kind, {})[method.task] = list(of_seed.values())
     return [
         Group(tuple(cell for task in family for cell in rows[task]))

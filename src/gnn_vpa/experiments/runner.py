@@ -8,16 +8,18 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import GnnVpaError, UsageError
-from ..graphs import GraphSet, features, load, splits
-from ..training import Outcome, fit
+from ..graphs import GraphSet, features, splits
+from ..training import Outcome, Task, fit
 from ._workers import Team, assistants, single_thread
 from .baselines import fit_baseline, obstacle
 from .cell import Cell
 from .claims import claim
 from .groups import Group, grouped
+from .identity import identify
 from .progress import Progress
 from .provenance import device_name
-from .store import Store
+from .signals import initial_signals
+from .store import Store, dataset_names
 
 _POLL_S = 0.5
 
@@ -66,18 +68,23 @@ def run_grid(
     checkpoints = Path(out) / "checkpoints"
     with Store(out) as store:
         finished = store.finished()
+        found = identify(cells, data_dir, dataset_names(out))
+        for note in found.notes:
+            progress.note(note)
+        cells, data = found.cells, found.data
         for cell in cells:
             if cell.key in finished:  # by a process that ended before it could tidy up
                 _tidy(checkpoints, cell)
         pending = [cell for cell in cells if cell.key not in finished]
-        sources = {cell.dataset: cell.source or cell.dataset for cell in pending}
-        data = {name: load(source, data_dir) for name, source in sources.items()}
+        for cell in pending:
+            if cell.content in found.absent:
+                raise found.absent[cell.content]
         _check(pending, data)
-        pending = [cell for cell in pending if _is_possible(cell, data[cell.dataset], progress)]
+        pending = [cell for cell in pending if _is_possible(cell, data[cell.content], progress)]
+        for content, graphs in data.items():
+            store.register(found.names[content], graphs)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending:
-            for name, graphs in data.items():
-                store.register(name, graphs)
             session = store.begin(device_name(device), configuration or {})
             if not isinstance(workers, Team):
                 workers = Team.of(device, len(pending), workers)
@@ -86,6 +93,7 @@ def run_grid(
             with single_thread(device), assistants(workers, pending, Path(out), data_dir, device):
                 worker.run(pending)
             store.end(session)
+        _add_signals(store, cells, data)
     with suppress(OSError):  # there is none, or another process still uses it
         checkpoints.rmdir()
 
@@ -136,7 +144,7 @@ class _Worker:
     def _run(self, group: Group) -> None:
         self.progress.start(group)
         started = time.perf_counter()
-        results = self._results(group, self.data[group.dataset])
+        results = self._results(group, self.data[group.content])
         share = (time.perf_counter() - started) / len(group.cells)
         # Recorded are seconds of one process: other cells may have fewer to divide their folds.
         alone = share * (1 if group.protocol is None else self.processes)
@@ -211,13 +219,24 @@ def resolve_device(device: str) -> str:
 
 def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
     """Find what is wrong with the data before hours are spent on the cells before it."""
-    needed = dict.fromkeys((cell.dataset, cell.folds, cell.task.features) for cell in cells)
-    for name, folds, kind in needed:
+    needed = {(cell.content, cell.folds, cell.task.features): cell.dataset for cell in cells}
+    for (content, folds, kind), name in needed.items():
         try:
-            splits(data[name].y, folds)
-            features(data[name], kind)
+            splits(data[content].y, folds)
+            features(data[content], kind)
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from error
+
+
+def _add_signals(store: Store, cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
+    """Record what each method starts with, so that nobody needs the data for it later."""
+    lacking = store.without_signals()
+    methods: dict[tuple[str, Task], list[Cell]] = {}
+    for cell in cells:
+        if cell.key in lacking and cell.protocol is not None and cell.content in data:
+            methods.setdefault((cell.content, cell.task), []).append(cell)
+    for (content, task), of_method in methods.items():
+        store.add_signals(of_method, initial_signals(data[content], task))
 
 
 def _is_possible(cell: Cell, graphs: GraphSet, progress: Progress) -> bool:

@@ -10,12 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import GnnVpaError, UsageError
+from ..errors import UsageError
 from ..graphs import GraphSet
 from ..training import Outcome
 from . import _sqlite
 from .cell import Cell
 from .provenance import commit, versions
+from .signals import Signal
 
 FILE = "results.sqlite"
 """The results' name in the folder of a run."""
@@ -86,18 +87,13 @@ class Store:
             )
 
     def register(self, name: str, graphs: GraphSet) -> None:
-        """Record what a data set's content is; refuse another content under the same name."""
-        checksum = graphs.checksum()
-        values = (name, checksum, graphs.num_nodes, graphs.num_edges)
+        """Record a data set; one content has one name, the first by alphabet."""
+        values = (graphs.checksum(), name, graphs.num_nodes, graphs.num_edges)
         with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
-            self._connection.execute("INSERT OR IGNORE INTO datasets VALUES (?, ?, ?, ?)", values)
-            (known,) = self._connection.execute(
-                "SELECT checksum FROM datasets WHERE name = ?", (name,)
-            ).fetchone()
-        if known != checksum:
-            raise GnnVpaError(
-                f"{name} is not the data that {self.path} has results of (SHA-256 "
-                f"{checksum[:12]}…, there {known[:12]}…): choose another folder with --out"
+            self._connection.execute(
+                "INSERT INTO datasets VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (content) DO UPDATE SET name = min(name, excluded.name)",
+                values,
             )
 
     def record(
@@ -125,6 +121,27 @@ class Store:
                     share = {"seconds": seconds / len(outcomes), "device": device}
                     self._insert("folds", {"cell": number, **row, **share})
 
+    def without_signals(self) -> set[str]:
+        """Return the keys of the recorded cells whose signal at the start is not."""
+        sql = "SELECT key FROM cells WHERE id NOT IN (SELECT cell FROM signals)"
+        with _sqlite.explained(self.path):
+            return {key for (key,) in self._connection.execute(sql)}
+
+    def add_signals(self, cells: Iterable[Cell], signals: Sequence[Signal]) -> None:
+        """Record the signal that recorded cells of one method start with, beside their folds."""
+        columns = ", ".join(Signal._fields)
+        marks = ", ".join("?" * len(Signal._fields))
+        # Another process may have measured the same.
+        sql = (
+            f"INSERT OR IGNORE INTO signals (cell, place, {columns}) "
+            f"SELECT id, ?, {marks} FROM cells WHERE key = ?"
+        )
+        rows = [
+            (place, *signal, cell.key) for cell in cells for place, signal in enumerate(signals)
+        ]
+        with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
+            self._connection.executemany(sql, rows)
+
     def _insert(self, table: str, values: Mapping[str, object]) -> int:
         columns = ", ".join(f'"{name}"' for name in values)
         marks = ", ".join("?" * len(values))
@@ -150,6 +167,19 @@ def query(folder: str | Path, sql: str) -> list[dict[str, Any]]:
         return [dict(row) for row in connection.execute(sql)]
 
 
+def dataset_names(folder: str | Path) -> dict[str, str]:
+    """Return what the data sets of a run's results are called by themselves, by content.
+
+    Example:
+        >>> dataset_names("no/such/run")
+        {}
+    """
+    if not (Path(folder) / FILE).exists():
+        return {}
+    sql = "SELECT content, name FROM datasets WHERE content IN (SELECT content FROM cells)"
+    return {row["content"]: row["name"] for row in query(folder, sql)}
+
+
 def finished(folder: str | Path) -> set[str]:
     """Return the keys of a run's finished cells; none where there is no run.
 
@@ -170,7 +200,7 @@ def fold_accuracies(folder: str | Path, cell: Cell) -> list[float]:
         >>> from gnn_vpa.training import Task
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Store(folder).__exit__(None, None, None)
-        ...     fold_accuracies(folder, Cell("MUTAG", Task("gin", "vpa")))
+        ...     fold_accuracies(folder, Cell("MUTAG", Task("gin", "vpa"), content="5b996644"))
         []
     """
     rows = query(
@@ -185,7 +215,7 @@ def _description(cell: Cell) -> dict[str, object]:
     task, protocol = cell.task, cell.protocol
     return {
         "key": cell.key,
-        "dataset": cell.dataset,
+        "content": cell.content,
         "model": task.model,
         "aggregation": task.aggr,
         "variant": task.variant,

@@ -11,6 +11,7 @@ from .features import features as features
 from .graphset import GraphSet as GraphSet
 from .levels import Level as Level
 from .levels import levels as levels
+from .load import AbsentError as AbsentError
 from .load import load as load
 from .locate import download_dir as download_dir
 from .locate import find_archives as find_archives
@@ -22,6 +23,7 @@ from .tu import read_tu as read_tu
 
 __all__ = [
     "TU_COLLECTION",
+    "AbsentError",
     "FeatureKind",
     "Features",
     "GraphSet",

@@ -25,7 +25,7 @@ def from_pyg(graphs: Iterable[Data], name: str) -> GraphSet:
     source, target = torch.cat(
         [graph.edge_index + first for graph, first in zip(graphs, node_ptr.tolist(), strict=False)],
         dim=1,
-    )
+    ).cpu()
     order = (target * nodes + source).argsort(stable=True)
     attributes = _stack([graph.edge_attr for graph in graphs])
     return GraphSet(
@@ -74,7 +74,7 @@ def _stack(values: list[Tensor | None]) -> Tensor | None:
     tensors = [value for value in values if value is not None]
     if not tensors:
         return None
-    rows = torch.cat(tensors).float()
+    rows = torch.cat(tensors).float().cpu()
     return rows.reshape(len(rows), rows.shape[1:].numel())
 
 

@@ -1,8 +1,12 @@
-"""One call from a name, a path or a function to a data set."""
+"""One call from a name, a path, a function or graphs in memory to a data set."""
 
 import logging
 import os
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+
+from torch_geometric.data import Data, Dataset
 
 from ..errors import UsageError
 from ..paper import resolve_name
@@ -15,13 +19,36 @@ from .locate import find_archives
 _log = logging.getLogger("gnn_vpa")
 
 
-def load(name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None) -> GraphSet:
+class AbsentError(UsageError):
+    """A benchmark data set that is not on this machine.
+
+    Attributes:
+        archive: What it is called.
+
+    Example:
+        >>> AbsentError("COLLAB is not on this machine", "COLLAB").archive
+        'COLLAB'
+    """
+
+    def __init__(self, message: str, archive: str) -> None:
+        super().__init__(message, archive)
+        self.archive = archive
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def load(
+    name: str | os.PathLike[str] | GraphSet | Iterable[Data],
+    data_dir: str | os.PathLike[str] | None = None,
+) -> GraphSet:
     """Load a data set.
 
     Args:
         name: A name as in the paper or as in the archives (`find_archives` says where they are
             looked for), the path of a TU zip or folder, or `module:function` for a function that
-            returns PyG `Data` objects.
+            returns PyG `Data` objects. Or the graphs themselves: a `GraphSet`, PyG `Data` objects
+            or a data set of PyG.
         data_dir: A folder to look in first.
 
     Raises:
@@ -33,14 +60,13 @@ def load(name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None =
             ...
         gnn_vpa.errors.UsageError: no data set is called 'MUTAGG': did you mean MUTAG?
     """
-    text = os.fspath(name)
-    path = Path(text)
-    if path.suffix == ".zip" or path.name != text or (path.is_dir() and has_archive(path)):
-        graphs = read_cached(path)
-    elif ":" in text:
-        graphs = _call(text)
+    if isinstance(name, str | os.PathLike):
+        graphs = _read(os.fspath(name), data_dir)
+    elif isinstance(name, GraphSet):
+        # A new one: what the old one has worked out may be of earlier values of its tensors.
+        graphs = replace(name)
     else:
-        graphs = _load_named(text, data_dir)
+        graphs = GraphSet.from_pyg(_listed(name), *_name_of(name))
     if graphs.num_edges == 0:
         raise UsageError(f"{graphs.name}: none of its graphs has an edge to pass a message along")
     if isolated := int((graphs.rowptr[graphs.node_ptr].diff() == 0).sum()):
@@ -48,14 +74,40 @@ def load(name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None =
     return graphs
 
 
+def _read(text: str, data_dir: str | os.PathLike[str] | None) -> GraphSet:
+    path = Path(text)
+    if path.suffix == ".zip" or path.name != text or (path.is_dir() and has_archive(path)):
+        return read_cached(path)
+    return _call(text) if ":" in text else _load_named(text, data_dir)
+
+
+def _listed(graphs: Iterable[Data]) -> list[Data]:
+    try:
+        return list(graphs)
+    except TypeError as error:
+        raise UsageError(
+            "a data set is a name, a path, module:function, a GraphSet or a list of PyG Data "
+            f"objects, not {type(graphs).__name__}: {error}"
+        ) from error
+
+
+def _name_of(graphs: object) -> list[str]:
+    """Return what a data set of PyG calls itself, or its class; nothing for a mere list."""
+    if not isinstance(graphs, Dataset):
+        return []
+    name = getattr(graphs, "name", None)
+    return [name if isinstance(name, str) and name else type(graphs).__name__]
+
+
 def _load_named(name: str, data_dir: str | os.PathLike[str] | None) -> GraphSet:
     archives = find_archives(data_dir)
     archive = resolve_name(name, also=archives)
     if archive not in archives:
         here = f"here are {', '.join(sorted(archives))}" if archives else "no data set is here"
-        raise UsageError(
+        raise AbsentError(
             f"{archive} is not on this machine ({here}): get it with 'gnn-vpa data get {archive}', "
-            "or name the folder that has it with --data-dir or GNN_VPA_DATA"
+            "or name the folder that has it with --data-dir or GNN_VPA_DATA",
+            archive,
         )
     return read_cached(archives[archive])
 

@@ -1,6 +1,8 @@
 """The paper's published tables and data-set names, as data."""
 
+from .names import archive_content as archive_content
 from .names import archive_names as archive_names
+from .names import archive_with as archive_with
 from .names import nearest_names as nearest_names
 from .names import paper_name as paper_name
 from .names import resolve_name as resolve_name
@@ -16,7 +18,9 @@ __all__ = [
     "Accuracy",
     "Statistics",
     "Summary",
+    "archive_content",
     "archive_names",
+    "archive_with",
     "nearest_names",
     "paper_name",
     "published",

@@ -29,6 +29,28 @@ def paper_name(archive: str) -> str | None:
     )
 
 
+def archive_content(archive: str) -> str | None:
+    """Return the SHA-256 of what an archive holds once it is read, or None for one's own.
+
+    It is what `GraphSet.checksum` gives: the same for the same graphs, however they are packed.
+
+    Example:
+        >>> archive_content("MUTAG")[:8], archive_content("MINE")
+        ('5b996644', None)
+    """
+    return next((row["content"] for row in rows("datasets") if row["archive"] == archive), None)
+
+
+def archive_with(content: str) -> str | None:
+    """Return the benchmark archive that has this content, or None where it is another's.
+
+    Example:
+        >>> archive_with(archive_content("PTC_FM"))
+        'PTC_FM'
+    """
+    return next((row["archive"] for row in rows("datasets") if row["content"] == content), None)
+
+
 def resolve_name(name: str, also: Iterable[str] = ()) -> str:
     """Return the archive's name for a name as in the paper or as in the archives.
 

@@ -3,6 +3,7 @@ import os
 import re
 import stat
 from collections import Counter
+from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ import pytest
 
 from gnn_vpa.analysis import render_report, write_report
 
+MakeFolds = Callable[..., pd.DataFrame]
 NOTHING = pd.DataFrame()
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -206,3 +208,38 @@ def test_a_failure_leaves_the_old_report(tmp_path, monkeypatch) -> None:
         write_report(NOTHING, NOTHING, {}, path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def _signals(aggregations: Sequence[str], features: str = "auto", layers: int = 3) -> pd.DataFrame:
+    method = {"dataset": "MUTAG", "model": "GCN", "variant": "released", "features": features}
+    numbers = {"variance": 1.0, "backward_variance": 1.0, "distance": 0.5}
+    return pd.DataFrame(
+        [
+            {**method, "aggregation": aggregation, "layer": f"convs.{layer}", **numbers}
+            for aggregation in aggregations
+            for layer in range(layers)
+        ]
+    )
+
+
+def test_the_page_shows_the_signal_beside_the_accuracy(make_folds: MakeFolds) -> None:
+    folds = make_folds({("MUTAG", "GCN", aggr): [0.8, 0.9] for aggr in ("sum", "vpa")})
+    page = render_report(folds, folds[:0], {}, _signals(["sum", "vpa"]))
+    assert "The signal at the start, beside the accuracy" in page
+    assert "vpa 85.0 %" in page
+    assert "Variance by layer of GCN on MUTAG" in page
+    assert "The signal at the start" not in render_report(folds, folds[:0], {})
+    one_layer = render_report(folds, folds[:0], {}, _signals(["sum", "vpa"], layers=1))
+    assert "Variance by layer of GCN" not in one_layer  # one layer makes no line
+
+
+def test_the_signal_of_features_that_are_the_datas_own_is_shown(make_folds: MakeFolds) -> None:
+    folds = make_folds({("MUTAG", "GCN", "sum"): [0.8, 0.9]}, features="labels")
+    page = render_report(folds, folds[:0], {}, _signals(["sum"], features="labels"))
+    assert "Variance by layer of GCN on MUTAG" in page
+
+
+def test_a_training_that_diverged_leaves_the_others_accuracy(make_folds: MakeFolds) -> None:
+    folds = make_folds({("MUTAG", "GCN", "sum"): [math.nan, 0.9]})
+    page = render_report(folds, folds[:0], {}, _signals(["sum"]))
+    assert "sum 90.0 %" in page

@@ -23,7 +23,7 @@ def signal_lines(signals: pd.DataFrame, accuracies: Mapping[str, float]) -> str:
     """Variance after each layer of one model on one data set, before training.
 
     Args:
-        signals: the rows of `initial_signals` for one data set and model.
+        signals: the rows for one data set and model, one for each layer of each aggregation.
         accuracies: the mean test accuracy of each aggregation, in percent; shown where it is known.
 
     Returns:

@@ -47,8 +47,9 @@ def content(
     folds = _with_columns(folds, (*KEYS, "test_acc", "status"))
     curves = _with_columns(curves, (*KEYS, "epoch", "train_loss"))
     of_setting = dict(split_by_setting(curves))
+    signals_of = {} if signals is None else dict(split_by_setting(signals.assign(fold=0, seed=0)))
     parts = [
-        _part(setting, part, of_setting.get(setting, curves.iloc[:0]), signals)
+        _part(setting, part, of_setting.get(setting, curves.iloc[:0]), signals_of.get(setting))
         for setting, part in split_by_setting(folds)
     ]
     return {
@@ -83,19 +84,17 @@ def _part(
             (name, Markup(fold_dots(folds[folds["dataset"] == name])))
             for name in in_order(folds["dataset"], DATASETS)
         ],
-        signals={} if signals is None else _signals(setting, folds, signals),
+        signals={} if signals is None else _signals(folds, signals),
     )
 
 
-def _signals(
-    setting: Setting, folds: pd.DataFrame, signals: pd.DataFrame
-) -> dict[str, list[tuple[str, Markup]]]:
+def _signals(folds: pd.DataFrame, signals: pd.DataFrame) -> dict[str, list[tuple[str, Markup]]]:
     """Figures of the signal by model, a data set each; a model of one layer has none."""
-    own = (signals["variant"] == setting.variant) & (signals["features"] == setting.features)
+    signals = signals.drop_duplicates(["dataset", "model", "aggregation", "layer"])
     accuracy = 100 * folds.groupby(["model", "dataset", "aggregation"])["test_acc"].mean()
     figures: dict[str, list[tuple[str, Markup]]] = {}
-    for model in in_order(signals[own]["model"], MODELS):
-        of_model = signals[own & (signals["model"] == model)]
+    for model in in_order(signals["model"], MODELS):
+        of_model = signals[signals["model"] == model]
         if of_model["layer"].nunique() < 2:
             continue
         figures[model] = [

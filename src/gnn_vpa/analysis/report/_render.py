@@ -32,7 +32,8 @@ def render_report(
         curves: their learning curves; may be empty.
         provenance: what the run was: versions, configuration, checksums and the like. Nested
             mappings and lists are shown as such.
-        signals: what `initial_signals` returns; without it the page has no section of them.
+        signals: the signal at the start, a row for each method, data set and layer; without them
+            the page has no section on it.
 
     Example:
         >>> import pandas as pd

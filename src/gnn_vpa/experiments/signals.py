@@ -1,0 +1,82 @@
+"""The signal that a training starts with: a method's initial weights, probed on a few graphs."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..errors import GnnVpaError
+from ..graphs import GraphSet, load
+from ..training import Task
+
+_GRAPHS = 16
+
+
+class Signal(NamedTuple):
+    """What a message-passing layer does to the signal before anything is trained.
+
+    Attributes:
+        layer: The layer.
+        variance: Of what it returns.
+        backward_variance: Of the gradient that comes back to it; NaN where none does.
+        distance: Mean distance of neighbours; NaN if unknown.
+
+    Example:
+        >>> Signal("convs.0", 1.0, 0.5, 0.9).variance
+        1.0
+    """
+
+    layer: str
+    variance: float
+    backward_variance: float
+    distance: float
+
+
+def initial_signals(graphs: GraphSet, task: Task, count: int = _GRAPHS) -> list[Signal]:
+    """Probe a method at its start.
+
+    Args:
+        graphs: The data set.
+        task: The method.
+        count: How many graphs to take.
+
+    Example:
+        >>> from gnn_vpa.graphs import load
+        >>> [signal.layer for signal in initial_signals(load("MUTAG"), Task("gin", "vpa"))]
+        ['convs.0', 'convs.1', 'convs.2', 'convs.3']
+    """
+    from ..signal import probe
+    from ..signal.probing._subjects import papers_model
+    from ..signal.probing._symptoms import layers_of
+
+    subject = papers_model(
+        *(graphs, task.model, task.aggr),
+        variant=task.variant,
+        kind=task.features,
+        size=count,
+        **dict(task.options),
+    )
+    report = probe(subject.model, *subject.lessons[0].args)
+    return [
+        Signal(
+            step.name,
+            step.forward.variance,
+            float("nan") if step.backward is None else step.backward.variance,
+            step.distance,
+        )
+        for step in layers_of(report.steps)
+    ]
+
+
+def late_signals(name: str, content: str, tasks: Iterable[Task]) -> dict[Task, list[Signal]]:
+    """Measure what results lack, where the very same data are here.
+
+    Example:
+        >>> late_signals("MUTAG", "00aa11", [Task("gin", "vpa")])
+        {}
+    """
+    try:
+        graphs = load(name)
+    except GnnVpaError:
+        return {}
+    if graphs.checksum() != content:
+        return {}
+    return {task: initial_signals(graphs, task) for task in tasks}
