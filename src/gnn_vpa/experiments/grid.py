@@ -50,7 +50,7 @@ def expand(
     An aggregation that a model does not have is left out of that model's rows, and said so.
 
     Args:
-        datasets: As `gnn_vpa.graphs.load` takes them.
+        datasets: Names, paths or functions as `gnn_vpa.graphs.load` takes them, or data sets.
         models: Names of ``gnn_vpa.nn.MODELS``: gin, gcn, sgc, gat and deep.
         aggrs: Of sum, mean, max, vpa (gin, gcn), default, vpa (sgc, gat) and power(p); None for
             all but powers.
@@ -83,7 +83,7 @@ def expand(
                 has = ", ".join(its)
                 left_out.append(f"{model} has no aggregation {entry.name} (it has {has})")
                 continue
-            tasks.append(Task(model, aggr, variant, features, _plain(options or {})))
+            tasks.append(Task(model, entry.name, variant, features, _plain(options or {})))
     for task in tasks:
         _check(task)
     fixed = [
