@@ -65,7 +65,7 @@ def test_an_aggregation_that_a_model_does_not_have_is_left_out_and_said() -> Non
         ({"models": ["sgc"], "aggrs": ["sum"]}, "grid is empty.*sgc has no aggregation sum"),
         ({"seeds": []}, "the grid is empty"),
         ({"models": ["gim"]}, "model: 'gim' is unknown: did you mean gin?"),
-        ({"aggrs": ["median"]}, "aggregation: 'median' is unknown"),
+        ({"aggrs": ["median"]}, "aggr: 'median' is unknown"),
         ({"baselines": ["knn"]}, "baseline: 'knn' is unknown: use majority, wl"),
         ({"datasets": ["MUTAGG"]}, "no data set is called 'MUTAGG': did you mean MUTAG?"),
         ({"variant": "painted"}, "variant: 'painted' is unknown"),
