@@ -144,10 +144,7 @@ class Graph:
         """
         if (aggr, dtype) not in self._scales:
             with _trainable():
-                count = self.count.to(dtype).unsqueeze(1)
-                some = torch.where(count > 0, count, 1)
-                scale = some.reciprocal() if aggr == "mean" else some.rsqrt()
-                self._scales[aggr, dtype] = torch.where(count > 0, scale, 0)
+                self._scales[aggr, dtype] = scale_of(self.count.to(dtype).unsqueeze(1), aggr)
         return self._scales[aggr, dtype]
 
     @property
@@ -183,3 +180,9 @@ class Graph:
             f"Graph(num_sources={self.num_sources}, num_targets={self.num_targets}, "
             f"num_edges={self.num_edges})"
         )
+
+
+def scale_of(count: Tensor, aggr: str) -> Tensor:
+    """Return ``1/N`` (mean) or ``1/sqrt(N)`` (vpa) of numbers of neighbours, and 0 of none."""
+    some = torch.where(count > 0, count, 1)
+    return torch.where(count > 0, some.reciprocal() if aggr == "mean" else some.rsqrt(), 0)
