@@ -49,7 +49,8 @@ def aggregate(
 
     Args:
         x: Features of the sources, ``[num_sources, ...]``, of a floating-point type.
-        graph: A ``Graph``, or anything that one is made from; a tensor's ``Graph`` is remembered.
+        graph: A ``Graph``, or anything that one is made from; a tensor's ``Graph`` is remembered
+            until the tensor changes (``forget_graphs`` says which changes are seen).
         aggr: ``"sum"``, ``"mean"``, ``"max"`` or ``"vpa"``.
         weight: ``[num_edges]``, or ``[num_edges, heads]`` for ``x`` of shape
             ``[num_sources, heads, ...]``, in the order in which the edges were given. By default
@@ -126,10 +127,12 @@ def _divided_by_norm(
     norm = normed(weight, graph, multiplicity)
     unit = norm.unit.to(accumulator(x.dtype)).view_as(weight)
     inverse = norm.inverse.to(unit.dtype)
-    out = scaled_sum(x, graph, _product(unit, multiplicity), inverse, through)
+    total = _product(unit, multiplicity)
+    assert total is not None
+    out = scaled_sum(x, graph, total, inverse, through)
     if _observe.observer is not None:
-        total = _product(accumulable(weight), multiplicity)
-        _observe.observer(_observe.Aggregated(x, graph, total, norm.inverse_norm, out))
+        seen = _product(accumulable(weight), multiplicity)
+        _observe.observer(_observe.Aggregated(x, graph, seen, norm.inverse_norm, out))
     return out
 
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from ._dtypes import accumulable
-from ._edges import incidence, sum_over_edges
+from ._edges import incidence
 from ._graph import Graph
-from ._operators import segmax
+from ._operators import segmax, spmm
 from ._shapes import flat
 
 
@@ -42,12 +42,12 @@ def normed(weight: Tensor, graph: Graph, multiplicity: Tensor | None = None) -> 
     if multiplicity is not None:
         multiplicity = multiplicity.unsqueeze(1)
         wide = wide.masked_fill(multiplicity <= 0, 0)  # might be of another size altogether
-    size = _size(segmax(wide.detach().abs(), None, *incidence(graph)))
+    by_target = incidence(graph)
+    size = _size(segmax(wide.detach().abs(), None, *by_target))
     unit = wide / size.index_select(0, graph.edge_targets)
     squares = unit.square() if multiplicity is None else unit.square() * multiplicity
-    total = sum_over_edges(squares, graph)
-    some = torch.where(total > 0, total, 1)
-    return Normed(unit, size, torch.where(total > 0, some.rsqrt(), 0))
+    total = spmm(squares.unsqueeze(1), None, None, None, *by_target).squeeze(1)
+    return Normed(unit, size, torch.where(total > 0, total, torch.inf).rsqrt())
 
 
 def _size(largest: Tensor) -> Tensor:
