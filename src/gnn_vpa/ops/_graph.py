@@ -131,13 +131,15 @@ class Graph:
     @property
     def edge_targets(self) -> Tensor:
         """Target of each edge, ``[num_edges]``, as the edges were given; made on first need."""
-        if self._edge_targets is None:
-            with _trainable():
-                target, edge = rows(self.by_target.rowptr, self.num_edges), self.by_target.edge
-                if edge is not None:
-                    target = torch.empty_like(target).scatter_(0, edge.long(), target)
+        if self._edge_targets is not None:
+            return self._edge_targets
+        with _trainable():
+            target, edge = rows(self.by_target.rowptr, self.num_edges), self.by_target.edge
+            if edge is not None:
+                target = torch.empty_like(target).scatter_(0, edge.long(), target)
+        if not torch._C._are_functorch_transforms_active():  # what one makes ends with it
             self._edge_targets = target
-        return self._edge_targets
+        return target
 
     def operands(self, both: bool) -> tuple[Any, ...]:
         """Return the graph as the operators take it; with ``both``, grouped by source as well."""

@@ -100,7 +100,8 @@ def _normalised(
     norm = normed(weight, as_graph(along, (num_nodes, num_nodes)))
     some = torch.where(norm.inverse > 0, norm.inverse, 1)
     root = (some.sqrt() * norm.size.rsqrt() * (norm.inverse > 0)).squeeze(1)
-    return edge_index, (weight * root[edge_index[0]] * root[edge_index[1]]).to(dtype)
+    # By the target's root first: it is of the size of the weight.
+    return edge_index, (weight * root[along[1]] * root[along[0]]).to(dtype)
 
 
 def vp_softmax(
