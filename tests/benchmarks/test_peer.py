@@ -70,8 +70,8 @@ def test_its_loader_shows_every_training_graph_once(tu_dir, benchmark_module):
 
 
 @pytest.mark.gpu
-# PyTorch's compiler recommends TF32, sets it in a way that PyTorch has given up, and imports modules
-# of PyTorch that use what is deprecated in it (2.11). Nothing of this is ours.
+# PyTorch's compiler recommends TF32, sets it in a way that PyTorch has given up, and imports
+# modules that use what is deprecated (2.11). Nothing of this is ours.
 @pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores")
 @pytest.mark.filterwarnings("ignore:Please use the new API settings to control TF32")
 @pytest.mark.filterwarnings(r"ignore::DeprecationWarning:torch\.")

@@ -51,7 +51,7 @@ def test_weights_of_each_target_may_have_a_size_of_their_own(powers):
 
 
 @settings(deadline=None)
-@given(st.integers(-300, 300))
+@given(st.integers(-450, 450))
 def test_a_power_of_2_changes_no_bit_of_any_derivative(power):
     graph, double = Graph(EDGES, 4), {"dtype": torch.float64}
 
@@ -123,16 +123,15 @@ def test_in_batches_compiled_and_by_the_reference(size):
     def run(weight):
         return aggregate(X, graph, "vpa", weight)
 
-    right = torch.stack([run(weight) for weight in weights])
+    right = torch.stack([run(weight / size) for weight in weights])
     torch.testing.assert_close(torch.func.vmap(run)(weights), right)
     compiled = torch.compile(run, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(weights[0]), right[0])
     with use_backend("reference"):
         torch.testing.assert_close(run(weights[0]), right[0])
-    slope = torch.func.grad(lambda weight: run(weight)[0].sum())(weights[0]) * size
-    plain = gradients(X, weights[0], graph)
-    assert slope.isfinite().all()
-    assert plain[2].isfinite().all()
+    slope = torch.func.grad(lambda weight: (run(weight) * PROBE).sum())
+    plain = gradients(X, SHAPE, graph)[2]
+    torch.testing.assert_close(slope(weights[0]) * size, plain, atol=1e-5, rtol=1e-4)
 
 
 @settings(deadline=None)
