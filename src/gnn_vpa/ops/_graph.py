@@ -58,8 +58,11 @@ class Graph:
             self.by_target = grouped(target, source, self.num_targets, self.num_sources)
         self.multiplicity = None
         if multiplicity is not None:
-            self.multiplicity = checked_multiplicity(multiplicity, self.num_edges, self.device)
+            counts = checked_multiplicity(multiplicity, self.num_edges, self.device)
+            with _trainable():
+                self.multiplicity = counts.clone()  # scales are remembered: it must not change
         self._by_source: CSR | None = None
+        self._edge_targets: Tensor | None = None
         self._scales: dict[tuple[str, torch.dtype], Tensor] = {}
 
     @classmethod
@@ -74,7 +77,7 @@ class Graph:
         """Put a graph together from parts that fit: nothing is checked, sorted or copied."""
         graph = object.__new__(cls)
         graph.num_sources, graph.num_targets = sizes
-        graph.by_target, graph._by_source = by_target, by_source
+        graph.by_target, graph._by_source, graph._edge_targets = by_target, by_source, None
         graph.weight, graph.multiplicity = weight, multiplicity
         graph._scales = {}
         return graph
@@ -127,10 +130,16 @@ class Graph:
 
     @property
     def edge_targets(self) -> Tensor:
-        """Target of each edge, ``[num_edges]``, in the order in which the edges were given."""
-        target = rows(self.by_target.rowptr, self.num_edges)
-        edge = self.by_target.edge
-        return target if edge is None else torch.empty_like(target).scatter_(0, edge.long(), target)
+        """Target of each edge, ``[num_edges]``, as the edges were given; made on first need."""
+        if self._edge_targets is not None:
+            return self._edge_targets
+        with _trainable():
+            target, edge = rows(self.by_target.rowptr, self.num_edges), self.by_target.edge
+            if edge is not None:
+                target = torch.empty_like(target).scatter_(0, edge.long(), target)
+        if not torch._C._are_functorch_transforms_active():  # what one makes ends with it
+            self._edge_targets = target
+        return target
 
     def operands(self, both: bool) -> tuple[Any, ...]:
         """Return the graph as the operators take it; with ``both``, grouped by source as well."""
@@ -144,10 +153,7 @@ class Graph:
         """
         if (aggr, dtype) not in self._scales:
             with _trainable():
-                count = self.count.to(dtype).unsqueeze(1)
-                some = torch.where(count > 0, count, 1)
-                scale = some.reciprocal() if aggr == "mean" else some.rsqrt()
-                self._scales[aggr, dtype] = torch.where(count > 0, scale, 0)
+                self._scales[aggr, dtype] = scale_of(self.count.to(dtype).unsqueeze(1), aggr)
         return self._scales[aggr, dtype]
 
     @property
@@ -183,3 +189,9 @@ class Graph:
             f"Graph(num_sources={self.num_sources}, num_targets={self.num_targets}, "
             f"num_edges={self.num_edges})"
         )
+
+
+def scale_of(count: Tensor, aggr: str) -> Tensor:
+    """Return ``1/N`` (mean) or ``1/sqrt(N)`` (vpa) of numbers of neighbours, and 0 of none."""
+    some = torch.where(count > 0, count, 1)
+    return torch.where(count > 0, some.reciprocal() if aggr == "mean" else some.rsqrt(), 0)
