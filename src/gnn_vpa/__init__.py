@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .ops import aggregate as aggregate
     from .ops import attend as attend
     from .ops import backend as backend
+    from .ops import forget_graphs as forget_graphs
     from .pyg import MergeAlike as MergeAlike
     from .pyg import VPAggregation as VPAggregation
     from .pyg import VPGATConv as VPGATConv
@@ -36,7 +37,7 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "nn": ("build_model",),
-    "ops": ("Graph", "aggregate", "attend", "backend"),
+    "ops": ("Graph", "aggregate", "attend", "backend", "forget_graphs"),
     "pyg": (
         "MergeAlike",
         "VPAggregation",
@@ -72,6 +73,7 @@ __all__ = [
     "build_model",
     "calibrate",
     "convert",
+    "forget_graphs",
     "global_vpa_pool",
     "init_",
     "probe",

@@ -24,7 +24,8 @@ class Aggregation:
         kind: ``"linear"``: ``N^(-p) * sum_j x_j``; ``"maximum"``; ``"plain"``: what a model with
             coefficients of its own (attention, normalised degrees) does without an aggregation.
         exponent: ``p`` of a linear aggregation; None for the others.
-        squares_weights: Whether edge weights w enter the scale: ``sum_j w_j^2`` in the place of N.
+        squares_weights: Whether edge weights w enter the scale: ``sum_j w_j^2`` in the place of N,
+            which only p = 1/2 makes sense of.
         colour: In figures. Readers with any of the common deficiencies tell them apart.
         dashes: Of lines in figures, as SVG writes them: no figure relies on colours alone.
         marker: Of points in figures, as matplotlib names it.
@@ -45,6 +46,8 @@ class Aggregation:
     def __post_init__(self) -> None:
         if (self.exponent is None) == (self.kind == "linear"):
             raise UsageError(f"{self.name}: a linear aggregation, and no other, has an exponent.")
+        if self.squares_weights and self.exponent != 0.5:
+            raise UsageError(f"{self.name}: squares of weights need the exponent 0.5.")
 
 
 #: The order of tables and figures. The colours are Okabe and Ito's.

@@ -70,7 +70,11 @@ def test_its_loader_shows_every_training_graph_once(tu_dir, benchmark_module):
 
 
 @pytest.mark.gpu
-@pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores")  # a compiler recommends them
+# PyTorch's compiler recommends TF32, sets it in a way that PyTorch has given up, and imports
+# modules that use what is deprecated (2.11). Nothing of this is ours.
+@pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores")
+@pytest.mark.filterwarnings("ignore:Please use the new API settings to control TF32")
+@pytest.mark.filterwarnings(r"ignore::DeprecationWarning:torch\.")
 def test_every_manner_of_the_gpu_computes_the_same(tu_dir, benchmark_module):
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device on this machine")

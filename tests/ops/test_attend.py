@@ -2,8 +2,11 @@
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gnn_vpa.ops import Graph, aggregate, attend, use_backend
+from gnn_vpa.ops._attend import attend_by_power
 
 
 def by_hand(x, case, logits, aggr, multiplicity, through):
@@ -95,3 +98,31 @@ def test_half_types(random_case, device):
     out = attend(x.bfloat16(), graph, logits.bfloat16())
     assert out.dtype == torch.bfloat16
     assert (out.float() - exact).norm() < 2e-2 * exact.norm()
+
+
+@settings(deadline=None)
+@given(st.floats(-(2.0**100), 2.0**100, width=32), st.sampled_from(["sum", "vpa"]))
+def test_an_edge_that_does_not_count_may_have_any_logit(high, aggr):
+    edge_index, times = torch.tensor([[1, 2, 3], [0, 0, 0]]), torch.tensor([2.0, 1.0, 0.0])
+    draw = torch.Generator().manual_seed(0)
+
+    def run(count, logits):
+        x = torch.randn(4, 3, generator=draw.manual_seed(0)).requires_grad_()
+        logits = logits.requires_grad_()
+        out = attend(x, edge_index[:, :count], logits, aggr, times[:count], normalizer_grad=True)
+        return out, *torch.autograd.grad(out.square().sum(), (x, logits))
+
+    found, right = run(3, torch.tensor([0.5, -0.5, high])), run(2, torch.tensor([0.5, -0.5]))
+    assert torch.equal(found[0], right[0])
+    assert torch.equal(found[1], right[1])
+    assert torch.equal(found[2], torch.cat([right[2], torch.zeros(1)]))
+
+
+def test_lanes_of_either_form_bear_an_edge_that_does_not_count():
+    x, logits = torch.ones(3, 2), torch.tensor([0.0, 100.0], requires_grad=True)
+    graph = Graph(torch.tensor([[1, 2], [0, 0]]), 3, multiplicity=torch.tensor([2, 0]))
+    for power in (0.0, 0.5):
+        out = attend_by_power(x, graph, logits, torch.full((3,), power))
+        torch.testing.assert_close(out[0], torch.full((2,), 2**power))
+        (slope,) = torch.autograd.grad(out.sum(), logits)
+        assert torch.equal(slope, torch.zeros(2))

@@ -81,7 +81,6 @@ def test_sizes_that_contradict_a_sparse_tensor():
         Graph(torch.eye(2).to_sparse_coo(), 3)
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
 def test_out_of_range_inside_a_compiled_function():
     compiled = torch.compile(lambda x, e: aggregate(x, e), fullgraph=True, dynamic=True)
     with pytest.raises(UsageError, match="out of range"):

@@ -1,14 +1,10 @@
 """``Graph``: every accepted form gives the same graph, and nothing is lost on the way."""
 
-import gc
-import weakref
-
 import pytest
 import torch
 from torch_geometric import EdgeIndex
 
 from gnn_vpa.ops import Graph, aggregate
-from gnn_vpa.ops._cache import as_graph
 
 
 def edges_of(csr):
@@ -91,25 +87,6 @@ def test_readout_counts_nodes_by_graph():
     assert Graph.readout(torch.empty(0, dtype=torch.long)).num_targets == 0
 
 
-def test_a_graph_is_made_once_for_an_unchanged_edge_index():
-    edge_index = torch.tensor([[0, 1], [1, 0]])
-    graph = as_graph(edge_index, 2)
-    assert as_graph(edge_index, 2) is graph
-    assert as_graph(edge_index, 3) is not graph
-    edge_index[0, 0] = 1
-    assert as_graph(edge_index, 2).by_target.col.tolist() == [1, 1]
-
-
-@pytest.mark.parametrize("order", [[[0, 1], [1, 0]], [[1, 0], [0, 1]]], ids=["unsorted", "sorted"])
-def test_the_memory_does_not_keep_a_tensor_alive(order):
-    edge_index = torch.tensor(order)
-    graph = weakref.ref(as_graph(edge_index, 2))
-    assert graph() is not None
-    del edge_index
-    gc.collect()
-    assert graph() is None
-
-
 def test_to_moves_everything_the_graph_has(device):
     graph = Graph(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
     assert graph.to("cpu") is graph
@@ -125,3 +102,20 @@ def test_index_types_agree():
     wide = torch.tensor([[0, 1, 2], [2, 2, 0]])
     x = torch.randn(3, 2)
     assert torch.equal(aggregate(x, wide, "vpa"), aggregate(x, wide.int(), "vpa"))
+
+
+def test_what_a_transform_makes_is_not_kept():
+    graph, x = Graph(torch.tensor([[0, 1], [1, 1]]), 2), torch.ones(2, 1)
+    torch.func.grad(lambda w: aggregate(x, graph, "vpa", w).sum())(torch.ones(2))
+    kept = graph.edge_targets
+    assert not torch._C._functorch.is_functorch_wrapped_tensor(kept)
+    assert graph.edge_targets is kept
+
+
+def test_multiplicities_are_the_graphs_own():
+    times, x = torch.ones(2), torch.tensor([[1.0], [3.0]])
+    graph = Graph(torch.tensor([[0, 1], [1, 1]]), 2, times)
+    before = [aggregate(x, graph, aggr) for aggr in ("mean", "vpa", "sum")]
+    times *= 4
+    after = [aggregate(x, graph, aggr) for aggr in ("mean", "vpa", "sum")]
+    assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))

@@ -10,9 +10,6 @@ from gnn_vpa.ops import _operators as operators
 
 LINEAR = ("sum", "mean", "vpa")
 
-# PyTorch's compiler imports modules that use its own deprecated scripting.
-pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
-
 
 @pytest.fixture
 def graph(random_case, device):

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 from torch_geometric.nn import GATConv, GraphConv, MultiAggregation, SAGEConv, aggr
 from torch_geometric.nn.resolver import aggregation_resolver
@@ -74,6 +76,34 @@ def test_half_types_add_in_single_precision(dtype: torch.dtype, weighted: bool) 
     out = VPAggregation()(ones, index, weight=weight)  # 100,000 exceeds what float16 can hold
     assert out.dtype == dtype
     torch.testing.assert_close(out, torch.full((1, 1), 100_000**0.5, dtype=dtype))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-37, 37), min_size=5, max_size=5))
+def test_weights_of_each_group_may_have_a_size_of_their_own(powers: list[int]) -> None:
+    draw = torch.Generator().manual_seed(0)
+    size = torch.tensor([10.0**power for power in powers])[INDEX].unsqueeze(1)
+    weight = (torch.rand(6, 3, generator=draw) + 0.25) * size
+    x = torch.randn(6, 3, 2, generator=draw)
+
+    def run(x: Tensor, weight: Tensor) -> list[Tensor]:
+        weight = weight.clone().requires_grad_()
+        out = VPAggregation()(x * weight.unsqueeze(-1), INDEX, dim=0, weight=weight)
+        # The gradient is as large as the weights are small: after the chain rule of a gate.
+        slope = torch.autograd.grad(out.square().sum(), weight)[0] * size.to(x.dtype)
+        return [out.detach().float(), slope.float()]
+
+    for found, right in zip(run(x, weight), run(x.double(), weight.double()), strict=True):
+        torch.testing.assert_close(found, right, atol=1e-4, rtol=1e-4)
+
+
+def test_a_weight_for_every_entry_and_whole_weights() -> None:
+    x = torch.tensor([[3.0, 1.0], [4.0, 1.0]])
+    index, one = torch.tensor([0, 0]), torch.ones(2, 2)
+    out = VPAggregation()(x, index, weight=x)
+    torch.testing.assert_close(out, torch.tensor([[7 / 5, 2 / 2**0.5]]))
+    whole = VPAggregation()(one, index, weight=torch.tensor([1, 1]))
+    torch.testing.assert_close(whole, torch.full((1, 2), 2**0.5))
 
 
 def test_wrong_use_is_refused() -> None:

@@ -3,8 +3,11 @@
 import gc
 import weakref
 
+import pytest
 import torch
+from torch import nn
 
+from gnn_vpa import forget_graphs
 from gnn_vpa.pyg import VPGATConv, VPGCNConv, vp_gcn_norm
 from gnn_vpa.pyg._memory import remembered
 
@@ -46,3 +49,23 @@ def test_what_inference_made_serves_training() -> None:
             layer(x, edge_index)
         layer(x, edge_index).sum().backward()
     assert x.grad is not None
+
+
+@pytest.mark.parametrize("layer", [VPGATConv(2, 2), VPGCNConv(2, 2)], ids=["GAT", "GCN"])
+def test_another_content_is_noticed(layer: nn.Module) -> None:
+    edge_index, x = torch.tensor([[0, 1], [1, 0]]), torch.tensor([[1.0, 2.0], [3.0, -1.0]])
+    before = layer(x, edge_index)
+    edge_index.data = torch.tensor([[0, 0], [1, 1]])
+    after = layer(x, edge_index)
+    assert torch.equal(after, layer(x, edge_index.clone()))
+    assert not torch.allclose(after, before)
+    edge_index.data[:] = torch.tensor([[0, 1], [1, 0]])  # behind PyTorch's back
+    forget_graphs()
+    assert torch.equal(layer(x, edge_index), before)
+
+
+def test_what_was_made_may_get_another_content() -> None:
+    edge_index = torch.tensor([[0, 1], [1, 0]])
+    (made,) = remembered(edge_index, "key", lambda: (edge_index + 1,))
+    made.data = edge_index * 0
+    assert torch.equal(remembered(edge_index, "key", lambda: (edge_index + 1,))[0], edge_index + 1)

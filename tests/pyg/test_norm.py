@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
 from gnn_vpa import UsageError
@@ -39,11 +41,11 @@ def test_weights_are_divided_by_fourth_roots(
 ) -> None:
     edge_index = torch.tensor([[1, 2, 3, 0, 4, 0], [0, 0, 0, 1, 3, 4]])
     weight = torch.rand(6, generator=generator, dtype=torch.float64).to(dtype)
-    for given in (weight, None):
-        matrix = dense((edge_index, torch.ones(6, dtype=dtype) if given is None else given))
+    for some in (weight, None):
+        matrix = dense((edge_index, torch.ones(6, dtype=dtype) if some is None else some))
         if loops:
             matrix = matrix + (2 if improved else 1) * torch.eye(6, dtype=dtype)
-        result = vp_gcn_norm(edge_index, given, 6, improved, loops, dtype=dtype)
+        result = vp_gcn_norm(edge_index, some, 6, improved, loops, dtype=dtype)
         torch.testing.assert_close(dense(result), by_hand(matrix))
 
 
@@ -120,3 +122,45 @@ def test_attention_weights_have_norm_1(edge_index: Tensor, x: Tensor) -> None:
     ptr = torch.cat([torch.zeros(1), torch.bincount(in_order[1], minlength=6).cumsum(0)]).long()
     by_index = vp_softmax(x[in_order[0]], in_order[1], num_nodes=6)
     torch.testing.assert_close(vp_softmax(x[in_order[0]], ptr=ptr), by_index)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-16, 16), min_size=6, max_size=6))
+def test_weights_of_each_node_may_have_a_size_of_their_own(powers: list[int]) -> None:
+    edge_index = torch.tensor([[1, 2, 3, 0, 4, 0], [0, 0, 0, 1, 3, 4]])
+    size = torch.tensor([10.0 ** (2 * power) for power in powers])[edge_index[1]]
+    weight = torch.tensor([1.0, 0.5, 0.25, 1.0, 0.75, 1.0]) * size
+
+    def run(weight: Tensor) -> tuple[Tensor, Tensor]:
+        weight = weight.clone().requires_grad_()
+        _, out = vp_gcn_norm(edge_index, weight, 6, add_self_loops=False)
+        share = out / out.detach().where(out != 0, 1)
+        return out.detach(), torch.autograd.grad(share.sum(), weight)[0] * size
+
+    (out, slope), (right, right_slope) = run(weight), run(weight.double())
+    torch.testing.assert_close(out, right.float(), rtol=1e-4, atol=0)
+    torch.testing.assert_close(slope, right_slope.float(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("degree", [5, 5_000])
+def test_attention_weights_of_half_types_have_norm_1(dtype: torch.dtype, degree: int) -> None:
+    draw = torch.Generator().manual_seed(0)
+    logits = torch.randn(degree, 2, generator=draw).to(dtype)
+    share = vp_softmax(logits, torch.zeros(degree, dtype=torch.int64), num_nodes=1)
+    assert share.dtype == dtype
+    norm = share.double().square().sum(0).sqrt()
+    torch.testing.assert_close(norm, torch.ones_like(norm), rtol=torch.finfo(dtype).eps, atol=0)
+
+
+def test_whole_weights_are_not_rounded_to_whole_results() -> None:
+    edge_index = torch.tensor([[0, 1], [1, 0]])
+    _, whole = vp_gcn_norm(edge_index, torch.tensor([1, 1]))
+    torch.testing.assert_close(whole, vp_gcn_norm(edge_index)[1])
+
+
+def test_wrong_use_is_refused(edge_index: Tensor) -> None:
+    with pytest.raises(UsageError, match="edge_weight: expected shape"):
+        vp_gcn_norm(edge_index, torch.ones(8, 1), 6)
+    with pytest.raises(UsageError, match="dim: expected 0"):
+        vp_softmax(torch.ones(2, 8), edge_index[1], num_nodes=6, dim=1)

@@ -78,6 +78,13 @@ def test_uniform_attention_is_mean_and_with_vpa_it_is_vpa(n: int) -> None:
         assert predicted_attention_variance(uniform, form, rho=0.1) == pytest.approx(expected)
 
 
+def test_vpa_depends_on_the_ratios_of_coefficients_alone() -> None:
+    expected = predicted_attention_variance([3.0, 4.0], "vpa", rho=0.5)
+    for size in (1e-200, 1e200):
+        found = predicted_attention_variance([3 * size, 4 * size], "vpa", rho=0.5)
+        assert found == pytest.approx(expected)
+
+
 def test_wrong_use_is_named() -> None:
     with pytest.raises(UsageError, match="aggr: 'median'"):
         predicted_variance("median", 3)

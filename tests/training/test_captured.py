@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from gnn_vpa.graphs import splits
-from gnn_vpa.training import Lane, Protocol, Task, captured, fit
+from gnn_vpa.training import Lane, Protocol, Task, captured, fit, level_tables
 from gnn_vpa.training.lanes import families
 
 SHORT = Protocol(epochs=3, batch_size=16)
@@ -61,7 +61,8 @@ def test_a_giant_among_single_nodes(uneven, reference, planned, family):
 
 
 def test_sgc_with_wide_features_propagates_in_the_step(toy, reference, planned, monkeypatch):
-    monkeypatch.setattr("gnn_vpa.training.level_tables.MAX_PROPAGATED_COLUMNS", 2)
+    monkeypatch.setattr(level_tables, "MAX_PROPAGATED_COLUMNS", 2)
+    monkeypatch.setattr(level_tables, "_propagated", None)  # would fail, called beforehand
     tasks = [Task("sgc", aggr, features="degree") for aggr in ("default", "vpa")]
     lanes = lanes_of(toy, 2)
     outcomes = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)

@@ -4,6 +4,7 @@ from ._aggregate import aggregate as aggregate
 from ._attend import attend as attend
 from ._backend import backend as backend
 from ._backend import use_backend as use_backend
+from ._cache import forget_graphs as forget_graphs
 from ._graph import Graph as Graph
 
-__all__ = ["Graph", "aggregate", "attend", "backend", "use_backend"]
+__all__ = ["Graph", "aggregate", "attend", "backend", "forget_graphs", "use_backend"]

@@ -6,11 +6,12 @@ from torch import Tensor
 from ..aggregations import Aggregation, aggregation
 from . import _observe
 from ._cache import as_graph
-from ._check import check_features, check_graph, checked_weight
-from ._dtypes import accumulator
+from ._check import check_features, check_graph, check_weight, summable
+from ._dtypes import accumulable, accumulator
 from ._edges import from_sources, incidence, sum_over_edges
 from ._formats import checked_multiplicity
 from ._graph import Graph
+from ._norm import normed
 from ._operators import segmax, spmm
 from ._power import power
 from ._shapes import flat, lined_up
@@ -39,12 +40,15 @@ def aggregate(
     ============  ==========================================================
 
     Without weights vpa divides by ``sqrt(N_i)``: independent neighbours of variance 1 give a
-    result of variance 1. A target without neighbours gets 0. The linear aggregations never make
-    an edges x features tensor; half types are summed in float32.
+    result of variance 1. A target without neighbours gets 0; so does vpa where all weights are 0,
+    and there is no gradient to them. The weights of a target may be of any size, as vpa depends on
+    their ratios alone. The linear aggregations never make an edges x features tensor; half types
+    are summed in float32.
 
     Args:
         x: Features of the sources, ``[num_sources, ...]``, of a floating-point type.
-        graph: A ``Graph``, or anything that one is made from; a tensor's ``Graph`` is remembered.
+        graph: A ``Graph``, or anything that one is made from; a tensor's ``Graph`` is remembered
+            until the tensor changes (``forget_graphs`` says which changes are seen).
         aggr: ``"sum"``, ``"mean"``, ``"max"``, ``"vpa"``, or a power such as ``"power(0.3)"``.
         weight: ``[num_edges]``, or ``[num_edges, heads]`` for ``x`` of shape
             ``[num_sources, heads, ...]``, in the order in which the edges were given. By default
@@ -68,39 +72,64 @@ def aggregate(
     check_graph(x, graph)
     weight = graph.weight if weight is None else weight
     if weight is not None:
-        weight = checked_weight(weight, graph, x)
+        check_weight(weight, graph, x)
     own = multiplicity is None  # then the graph remembers its scales
     multiplicity = counted(multiplicity, graph, x)
+    if entry.squares_weights and weight is not None:
+        return _divided_by_norm(x, graph, weight, multiplicity, normalizer_grad)
+    weight = None if weight is None else summable(weight, x)
     if entry.kind == "maximum":
         return _maximum(x, graph, weight, multiplicity)
-
-    factor = _factor(x, graph, entry, weight, multiplicity, own)
-    total = _product(weight, multiplicity)
-    if factor is None:
-        return weighted_sum(x, graph, total)
-    out = weighted_sum(x, graph, total, factor.detach())
-    through = entry.squares_weights and weight is not None and normalizer_grad
-    if through and weight is not None and torch.is_grad_enabled():
-        # The kernel has scaled the sum already (a half type could not hold it unscaled), so the
-        # normaliser's gradient comes from a factor that is 1.
-        one = factor / torch.where(factor > 0, factor, 1).detach()
-        one = one.squeeze(1) if weight.dim() == 1 else one
-        out = (out * lined_up(one, out)).to(out.dtype)
-    return out
+    factor = _factor(x, graph, entry, multiplicity, own)
+    return weighted_sum(x, graph, _product(weight, multiplicity), factor)
 
 
 def weighted_sum(
     x: Tensor, graph: Graph, weight: Tensor | None = None, factor: Tensor | None = None
 ) -> Tensor:
     """Return ``factor_i * sum_j weight_ij x_j``; ``factor [num_targets, H or 1]`` is a constant."""
+    out = _sum(x, graph, weight, factor)
+    if _observe.observer is not None:
+        _observe.observer(_observe.Aggregated(x, graph, weight, factor, out))
+    return out
+
+
+def scaled_sum(x: Tensor, graph: Graph, weight: Tensor, factor: Tensor, through: bool) -> Tensor:
+    """Return ``factor_i * sum_j weight_ij x_j``, with the gradient to ``factor`` if ``through``.
+
+    The kernel scales (a half type could not hold the sum unscaled), so the gradient comes from a
+    factor that is 1.
+    """
+    out = _sum(x, graph, weight, factor.detach())
+    if not (through and torch.is_grad_enabled()):
+        return out
+    one = factor / torch.where(factor > 0, factor, 1).detach()
+    one = one.squeeze(1) if weight.dim() == 1 else one
+    return (out * lined_up(one, out)).to(out.dtype)
+
+
+def _sum(x: Tensor, graph: Graph, weight: Tensor | None, factor: Tensor | None) -> Tensor:
     has_heads = weight is not None and weight.dim() == 2
     by_heads = flat(x, 2) if has_heads else flat(x, 1).unsqueeze(1)  # [S, H, F]
     weight = weight.unsqueeze(1) if weight is not None and not has_heads else weight
     both = torch.is_grad_enabled() and (x.requires_grad or _needs_grad(weight))
     out = spmm(by_heads, weight, factor, None, *graph.operands(both))
-    out = out.view(graph.num_targets, *x.shape[1:])
+    return out.view(graph.num_targets, *x.shape[1:])
+
+
+def _divided_by_norm(
+    x: Tensor, graph: Graph, weight: Tensor, multiplicity: Tensor | None, through: bool
+) -> Tensor:
+    weight = weight if weight.is_floating_point() else summable(weight, x)
+    norm = normed(weight, graph, multiplicity)
+    unit = norm.unit.to(accumulator(x.dtype)).view_as(weight)
+    inverse = norm.inverse.to(unit.dtype)
+    total = _product(unit, multiplicity)
+    assert total is not None
+    out = scaled_sum(x, graph, total, inverse, through)
     if _observe.observer is not None:
-        _observe.observer(_observe.Aggregated(x, graph, weight, factor, out))
+        seen = _product(accumulable(weight), multiplicity)
+        _observe.observer(_observe.Aggregated(x, graph, seen, norm.inverse_norm, out))
     return out
 
 
@@ -119,24 +148,16 @@ def counted(multiplicity: Tensor | None, graph: Graph, x: Tensor) -> Tensor | No
 
 
 def _factor(
-    x: Tensor,
-    graph: Graph,
-    entry: Aggregation,
-    weight: Tensor | None,
-    multiplicity: Tensor | None,
-    own: bool,
+    x: Tensor, graph: Graph, entry: Aggregation, multiplicity: Tensor | None, own: bool
 ) -> Tensor | None:
-    """Return ``s_i`` of the formula, ``[num_targets, H or 1]``, or None where it is 1."""
+    """Return ``s_i`` of the formula, ``[num_targets, 1]``, or None where it is 1."""
     assert entry.exponent is not None
     if entry.exponent == 0:
         return None
-    weight = weight if entry.squares_weights else None
-    if own and weight is None:
+    if own:
         return graph.scale(entry.exponent, accumulator(x.dtype))
-    squares = None if weight is None else weight.to(accumulator(x.dtype)) ** 2
-    mass = _product(squares, multiplicity)
-    assert mass is not None
-    return power(sum_over_edges(flat(mass, 1), graph), entry.exponent)
+    assert multiplicity is not None
+    return power(sum_over_edges(multiplicity.unsqueeze(1), graph), entry.exponent)
 
 
 def _maximum(x: Tensor, graph: Graph, weight: Tensor | None, multiplicity: Tensor | None) -> Tensor:

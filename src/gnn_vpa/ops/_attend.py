@@ -8,10 +8,11 @@ from torch import Tensor
 from ..errors import UsageError
 from ._aggregate import aggregate, counted, weighted_sum
 from ._cache import as_graph
-from ._check import check_features, check_graph, checked_weight
+from ._check import check_features, check_graph, check_weight, summable
 from ._dtypes import accumulable
 from ._edges import from_targets, incidence, sum_over_edges
 from ._graph import Graph
+from ._norm import normed
 from ._operators import segmax
 from ._shapes import flat
 
@@ -68,21 +69,26 @@ def attend_by_power(x: Tensor, graph: Graph, logits: Tensor, power: Tensor) -> T
     weight = softmax(logits, graph, None, x)
     multiplicity = counted(None, graph, x)
     total = weight if multiplicity is None else weight * multiplicity
-    squares = sum_over_edges((weight * total).detach().unsqueeze(1), graph)
-    some = torch.where(squares > 0, squares, 1)
-    return weighted_sum(x, graph, total, some.pow(-power.to(some).unsqueeze(1)))
+    inverse = normed(weight.detach(), graph, multiplicity).inverse_norm
+    some = torch.where(inverse > 0, inverse, 1)
+    return weighted_sum(x, graph, total, some.pow(2 * power.to(some).unsqueeze(1)))
 
 
 def softmax(logits: Tensor, graph: Graph, multiplicity: Tensor | None, x: Tensor) -> Tensor:
     """Return the share of each edge in the attention of its target, shaped as ``logits``."""
-    logits = checked_weight(logits, graph, x, "logits")
+    check_weight(logits, graph, x, "logits")
+    logits = summable(logits, x)
     scores = flat(accumulable(logits), 1)
     multiplicity = counted(multiplicity, graph, x)
     top = segmax(scores.detach(), multiplicity, *incidence(graph))
-    mass = torch.exp(scores - from_targets(top, graph))
-    if multiplicity is not None:
-        mass = mass.masked_fill((multiplicity <= 0).unsqueeze(1), 0)  # may exceed the top
-        total = sum_over_edges(mass * multiplicity.unsqueeze(1), graph)
-    else:
+    below = scores - from_targets(top, graph)
+    if multiplicity is None:
+        mass = torch.exp(below)
         total = sum_over_edges(mass, graph)
+    else:
+        # An edge that does not count may be far above the top: its exponential, and the gradient
+        # of that, would overflow.
+        times = multiplicity.unsqueeze(1)
+        mass = torch.exp(below.masked_fill(times <= 0, -torch.inf))
+        total = sum_over_edges(mass * times, graph)
     return (mass / from_targets(total, graph).clamp(min=1e-30)).view_as(logits).to(logits.dtype)

@@ -5,38 +5,96 @@ others (and the backward pass) find them grouped.
 """
 
 from collections.abc import MutableMapping
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
+from torch_geometric import EdgeIndex
 
 from ._formats import Sizes
 from ._graph import Graph
 
-_graphs: MutableMapping[Tensor, tuple[object, Graph]] = WeakTensorKeyDictionary()
+_memories: list[MutableMapping[Tensor, Any]] = []
+
+
+def memory() -> MutableMapping[Tensor, Any]:
+    """Return a new dictionary by tensors, each for as long as it lives, or all are forgotten."""
+    _memories.append(WeakTensorKeyDictionary())
+    return _memories[-1]
+
+
+_graphs = memory()
+
+
+class Mark:
+    """What can be seen of a tensor without reading it: if marks are equal, so is the content.
+
+    It holds on to the memory that the tensor had: freed, it could become another tensor's, at the
+    same address.
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        plain = tensor.as_tensor() if isinstance(tensor, EdgeIndex) else tensor
+        self.storage = plain.untyped_storage()
+        place = (self.storage._cdata, plain.data_ptr(), plain.shape, plain.stride(), plain.dtype)
+        self.seen = (tensor._version, plain._version, *place)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mark) and self.seen == other.seen
+
+    __hash__ = None  # type: ignore[assignment]  # marks are compared, and never looked up
 
 
 def as_graph(graph: Graph | Tensor, num_nodes: Sizes | None = None) -> Graph:
     """Return ``graph`` as a ``Graph``, the same one for the same unchanged tensor."""
     if isinstance(graph, Graph):
         return graph
-    if not _memorable(graph):
+    if not memorable(graph):
         return Graph(graph, num_nodes)
-    version = (graph._version, num_nodes)
-    known = _graphs.get(graph)
-    if known is None or known[0] != version:
-        known = (version, Graph(graph, num_nodes))
+    mark = Mark(graph)
+    known: tuple[Mark, Sizes | None, Graph] | None = _graphs.get(graph)
+    if known is None or known[:2] != (mark, num_nodes):
+        known = (mark, num_nodes, Graph(graph, num_nodes))
         _graphs[graph] = known
-    return known[1]
+    return known[2]
 
 
-def _memorable(graph: object) -> bool:
+def memorable(graph: object) -> bool:
+    """Tell whether a change of ``graph`` would be seen."""
     # A sparse tensor's values may carry a gradient or change unseen; inference tensors have no
-    # version; under a transform or a compiler the tensor is not the user's own.
+    # version; under a transform or a compiler the tensor is not the user's own, and other
+    # subclasses of Tensor hold their content where we do not look.
     return (
         not torch.compiler.is_compiling()
         and isinstance(graph, Tensor)
+        and type(graph) in (Tensor, EdgeIndex)
         and graph.layout == torch.strided
         and not graph.is_inference()
         and not torch._C._functorch.is_functorch_wrapped_tensor(graph)
     )
+
+
+def forget_graphs() -> None:
+    """Forget all that is remembered of tensors of edges: the next call reads them anew.
+
+    The edges of a tensor are grouped once, and remembered as long as it lives and is unchanged.
+    Seen as changes are operations in place (``edge_index[0, 0] = 1``), another content
+    (``edge_index.data = other``, ``set_``) and another shape. Not seen are writes into the same
+    memory behind PyTorch's back: through ``edge_index.data[...]``, through a NumPy array that
+    shares the memory, by a kernel of your own. Call this after them, or make a ``Graph`` yourself.
+
+    Example:
+        >>> import numpy as np
+        >>> from gnn_vpa.ops import aggregate
+        >>> edges = np.array([[0, 1], [2, 2]])
+        >>> edge_index = torch.from_numpy(edges)
+        >>> aggregate(torch.ones(3, 1), edge_index, "sum").squeeze(1)
+        tensor([0., 0., 2.])
+        >>> edges[1] = 1
+        >>> forget_graphs()
+        >>> aggregate(torch.ones(3, 1), edge_index, "sum").squeeze(1)
+        tensor([0., 2., 0.])
+    """
+    for known in _memories:
+        known.clear()

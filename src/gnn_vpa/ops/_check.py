@@ -33,8 +33,8 @@ def check_graph(x: Tensor, graph: Graph) -> None:
     check_device("x", x, graph.device)
 
 
-def checked_weight(weight: Tensor, graph: Graph, x: Tensor, name: str = "weight") -> Tensor:
-    """Return edge weights ``[E]`` or ``[E, heads]`` in a type that ``x`` can be summed with."""
+def check_weight(weight: Tensor, graph: Graph, x: Tensor, name: str = "weight") -> None:
+    """Raise unless ``weight`` is one of the edges, ``[E]``, or of the edges and heads of ``x``."""
     check_edges(name, weight, graph.num_edges, graph.device)
     if weight.dim() not in (1, 2):
         raise UsageError(
@@ -45,4 +45,8 @@ def checked_weight(weight: Tensor, graph: Graph, x: Tensor, name: str = "weight"
             f"{name}: {weight.shape[1]} heads need x of shape [num_sources, {weight.shape[1]}, "
             f"...], got {list(x.shape)}."
         )
+
+
+def summable(weight: Tensor, x: Tensor) -> Tensor:
+    """Return edge weights in a type that ``x`` can be summed with."""
     return weight if weight.dtype == x.dtype else weight.to(accumulator(x.dtype))

@@ -59,9 +59,12 @@ class Graph:
             self.by_target = grouped(target, source, self.num_targets, self.num_sources)
         self.multiplicity = None
         if multiplicity is not None:
-            self.multiplicity = checked_multiplicity(multiplicity, self.num_edges, self.device)
+            counts = checked_multiplicity(multiplicity, self.num_edges, self.device)
+            with _trainable():
+                self.multiplicity = counts.clone()  # scales are remembered: it must not change
         self._by_source: CSR | None = None
         self._scales: dict[tuple[float, torch.dtype], Tensor] = {}
+        self._edge_targets: Tensor | None = None
 
     @classmethod
     def from_csr(
@@ -75,7 +78,7 @@ class Graph:
         """Put a graph together from parts that fit: nothing is checked, sorted or copied."""
         graph = object.__new__(cls)
         graph.num_sources, graph.num_targets = sizes
-        graph.by_target, graph._by_source = by_target, by_source
+        graph.by_target, graph._by_source, graph._edge_targets = by_target, by_source, None
         graph.weight, graph.multiplicity = weight, multiplicity
         graph._scales = {}
         return graph
@@ -128,10 +131,16 @@ class Graph:
 
     @property
     def edge_targets(self) -> Tensor:
-        """Target of each edge, ``[num_edges]``, in the order in which the edges were given."""
-        target = rows(self.by_target.rowptr, self.num_edges)
-        edge = self.by_target.edge
-        return target if edge is None else torch.empty_like(target).scatter_(0, edge.long(), target)
+        """Target of each edge, ``[num_edges]``, as the edges were given; made on first need."""
+        if self._edge_targets is not None:
+            return self._edge_targets
+        with _trainable():
+            target, edge = rows(self.by_target.rowptr, self.num_edges), self.by_target.edge
+            if edge is not None:
+                target = torch.empty_like(target).scatter_(0, edge.long(), target)
+        if not torch._C._are_functorch_transforms_active():  # what one makes ends with it
+            self._edge_targets = target
+        return target
 
     def operands(self, both: bool) -> tuple[Any, ...]:
         """Return the graph as the operators take it; with ``both``, grouped by source as well."""

@@ -31,12 +31,12 @@ def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) ->
 
 
 def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:
-    messages = x[csr.col]
+    messages, offsets, count = x[csr.col], csr.rowptr.long(), csr.rowptr.diff()
     if m is not None:
-        messages = messages.masked_fill((m[positions(csr)] <= 0).unsqueeze(-1), -torch.inf)
-    present = torch.ones_like(csr.col, dtype=x.dtype) if m is None else m[positions(csr)] > 0
-    count = torch.segment_reduce(present.to(x.dtype), "sum", offsets=csr.rowptr.long(), axis=0)
-    out = torch.segment_reduce(messages, "max", offsets=csr.rowptr.long(), axis=0)
+        present = m[positions(csr)] > 0
+        messages = messages.masked_fill(~present.unsqueeze(-1), -torch.inf)
+        count = torch.segment_reduce(present.float(), "sum", offsets=offsets, axis=0)
+    out = torch.segment_reduce(messages, "max", offsets=offsets, axis=0)
     return out.masked_fill((count == 0).unsqueeze(-1), 0)
 
 

@@ -6,8 +6,10 @@ from torch_geometric.index import ptr2index
 from torch_geometric.nn.aggr import Aggregation
 
 from ..errors import UsageError
-from ..ops import Graph, aggregate
-from ..ops._dtypes import accumulable
+from ..ops import Graph, _observe, aggregate
+from ..ops._aggregate import scaled_sum
+from ..ops._dtypes import accumulator
+from ..ops._norm import normed
 from ._mend import mend_generated_code
 
 # A layer of PyG that is made with VPAggregation must not break later ones that sum.
@@ -19,7 +21,8 @@ class VPAggregation(Aggregation):  # type: ignore[misc]
 
     ``out_i = sum_j x_j / sqrt(N_i)``. Where the elements have been multiplied by weights, pass
     those too: ``out_i = sum_j x_j / sqrt(sum_j w_j^2)``. Elements of variance 1 (before the
-    weights) give a result of variance 1; an empty group gives 0.
+    weights) give a result of variance 1; an empty group gives 0, and so does one whose weights are
+    all 0. Weights may be of any size; half types are summed in float32.
 
     Attention and degree-normalised layers need a drop-in of their own (``VPGATConv``,
     ``VPGCNConv``, …): put on top of them, this would scale a second time.
@@ -73,11 +76,21 @@ class VPAggregation(Aggregation):  # type: ignore[misc]
                 f"weight: expected the shape of the elements {list(elements.shape)} or the "
                 f"beginning of it, got {list(weight.shape)}."
             )
-        mass = aggregate(accumulable(weight) ** 2, graph, "sum")
-        scale = mass.where(mass > 0, 1).rsqrt() * (mass > 0)  # not NaN where all weights are 0
-        total = aggregate(accumulable(elements), graph, "sum")
-        out = total * scale.view(*scale.shape, *[1] * (total.dim() - scale.dim()))
-        return out.to(x.dtype).movedim(0, dim)
+        return _divided_by_norm(elements, graph, weight).movedim(0, dim)
+
+
+def _divided_by_norm(elements: Tensor, graph: Graph, weight: Tensor) -> Tensor:
+    """Sum elements that are multiplied by ``weight`` already, and divide by its norm."""
+    wide = accumulator(elements.dtype)
+    norm = normed(weight if weight.is_floating_point() else weight.to(wide), graph)
+    # The elements are as small or large as the weights; the sum brings them back to size 1.
+    back = norm.size.reciprocal().index_select(0, graph.edge_targets).to(wide)
+    by_heads = elements.unsqueeze(1) if weight.dim() == 1 else elements.flatten(1, weight.dim() - 1)
+    out = scaled_sum(by_heads, graph, back, norm.inverse.to(wide), through=True)
+    out = out.view(graph.num_targets, *elements.shape[1:])
+    if _observe.observer is not None:
+        _observe.observer(_observe.Aggregated(elements, graph, None, norm.inverse_norm, out))
+    return out
 
 
 class VPA(VPAggregation):

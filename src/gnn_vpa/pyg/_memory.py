@@ -4,20 +4,18 @@ A layer that adds self-loops makes a new ``edge_index`` at every call, whose edg
 grouped again at every call. Remembered, it is the same tensor, and so is its ``Graph``.
 """
 
-from collections.abc import Callable, Hashable, MutableMapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
 import torch
 from torch import Tensor
-from torch.utils.weak import WeakTensorKeyDictionary
 from torch_geometric import utils
 
-from ..ops._cache import _memorable
+from ..ops._cache import Mark, memorable, memory
 
 Made = TypeVar("Made", bound=tuple[Tensor | None, ...])
 
-_memory: MutableMapping[Tensor, tuple[int, dict[Hashable, tuple[Any, list[int]]]]]
-_memory = WeakTensorKeyDictionary()
+_memory = memory()
 
 
 def remembered(edge_index: Tensor, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -25,22 +23,23 @@ def remembered(edge_index: Tensor, key: Hashable, make: Callable[[], Made]) -> M
 
     They must not contain ``edge_index`` itself, which they would keep alive.
     """
-    if not _memorable(edge_index):
+    if not memorable(edge_index):
         return make()
-    version, known = _memory.get(edge_index, (None, {}))
-    if version != edge_index._version:
+    mark = Mark(edge_index)
+    before, known = _memory.get(edge_index, (None, {}))
+    if before != mark:
         known = {}
-        _memory[edge_index] = (edge_index._version, known)
-    made, versions = known.get(key, (None, []))
-    if made is None or _versions(made) != versions:
+        _memory[edge_index] = (mark, known)
+    made, marks = known.get(key, (None, []))
+    if made is None or _marks(made) != marks:
         with torch.inference_mode(False):  # a later training step must be able to use it
             made = make()
-        known[key] = (made, _versions(made))
+        known[key] = (made, _marks(made))
     return made  # type: ignore[no-any-return]
 
 
-def _versions(made: tuple[Tensor | None, ...]) -> list[int]:
-    return [t._version for t in made if t is not None]
+def _marks(made: tuple[Tensor | None, ...]) -> list[Mark]:
+    return [Mark(t) for t in made if t is not None]
 
 
 def remove_self_loops(

@@ -8,8 +8,10 @@ from torch_geometric.utils import add_remaining_self_loops, softmax
 from torch_geometric.utils.num_nodes import maybe_num_nodes
 
 from ..errors import UsageError
-from ..ops import Graph, aggregate
+from ..ops import Graph
+from ..ops._cache import as_graph
 from ..ops._dtypes import accumulable
+from ..ops._norm import normed
 from ._edges import plain_edges
 from ._memory import remembered
 
@@ -27,7 +29,8 @@ def vp_gcn_norm(
 
     ``w_ij / (q_i q_j)^(1/4)`` with ``q_i = sum_j w_ij^2`` over the in-edges of ``i``, self-loop
     included. For unit weights that is the paper's ``((d_i + 1)(d_j + 1))^(-1/4)``. As in PyG, the
-    edges of a node without in-edges (or with weights that are all 0) get weight 0.
+    edges of a node without in-edges (or with weights that are all 0) get weight 0. Weights may be
+    of any size.
 
     Args:
         edge_index: ``[2, num_edges]``, or a sparse ``adj_t`` whose values are the weights.
@@ -36,7 +39,7 @@ def vp_gcn_norm(
         improved: Whether self-loops weigh 2 instead of 1.
         add_self_loops: Whether every node without a self-loop gets one.
         flow: ``"target_to_source"`` if messages flow against the edges.
-        dtype: Type of the weights; by default that of ``edge_weight``.
+        dtype: Type of the weights; by default that of ``edge_weight``, if it is one of fractions.
 
     Returns:
         The edges, self-loops added, and their weights; or a ``SparseTensor``, if given one.
@@ -80,16 +83,25 @@ def _normalised(
     dtype: torch.dtype | None,
 ) -> tuple[Tensor, Tensor]:
     """Normalise the weights of edges, with self-loops of weight ``fill`` unless it is None."""
+    if edge_weight.shape != edge_index.shape[1:]:
+        raise UsageError(
+            f"edge_weight: expected shape {list(edge_index.shape[1:])}, one for each edge, got "
+            f"{list(edge_weight.shape)}."
+        )
     num_nodes = maybe_num_nodes(edge_index, num_nodes)
-    dtype = edge_weight.dtype if dtype is None else dtype
+    if dtype is None:
+        whole = not edge_weight.is_floating_point()
+        dtype = torch.get_default_dtype() if whole else edge_weight.dtype
     if fill is not None:
         edge_index, edge_weight = add_remaining_self_loops(edge_index, edge_weight, fill, num_nodes)
     weight = accumulable(edge_weight if edge_weight.is_floating_point() else edge_weight.to(dtype))
-    row, col = edge_index[0], edge_index[1]
-    target = col if flow == "source_to_target" else row
-    mass = weight.new_zeros(num_nodes).index_add(0, target, weight**2)
-    root = mass.where(mass > 0, 1) ** -0.25 * (mass > 0)
-    return edge_index, (weight * root[row] * root[col]).to(dtype)
+    along = edge_index if flow == "source_to_target" else edge_index.flip(0)
+    # The graph is remembered: a layer that sends messages along these edges finds it grouped.
+    norm = normed(weight, as_graph(along, (num_nodes, num_nodes)))
+    some = torch.where(norm.inverse > 0, norm.inverse, 1)
+    root = (some.sqrt() * norm.size.rsqrt() * (norm.inverse > 0)).squeeze(1)
+    # By the target's root first: it is of the size of the weight.
+    return edge_index, (weight * root[along[1]] * root[along[0]]).to(dtype)
 
 
 def vp_softmax(
@@ -102,9 +114,13 @@ def vp_softmax(
     """Return attention weights over ``sqrt(sum of their squares)``: ``softmax`` of PyG's sibling.
 
     No gradient flows through the normaliser. ``dim`` is 0, as in every layer that is converted.
+    Half types are summed in float32.
     """
-    share: Tensor = softmax(src, index, ptr, num_nodes, dim)
+    if dim != 0:
+        raise UsageError(f"dim: expected 0, the axis of the edges, got {dim}.")
+    share: Tensor = softmax(accumulable(src), index, ptr, num_nodes)
     if index is None:
         index = ptr2index(ptr, output_size=src.shape[0])
-    mass = aggregate(share.detach() ** 2, Graph.readout(index, num_nodes), "sum")
-    return share * mass.clamp(min=torch.finfo(mass.dtype).tiny).rsqrt()[index]
+    norm = normed(share.detach(), Graph.readout(index, num_nodes))
+    inverse = norm.inverse_norm.index_select(0, index)
+    return (share * inverse.view_as(share)).to(src.dtype)

@@ -1,5 +1,6 @@
 """Variance-preserving graph attention: drop-ins for GATConv and GATv2Conv."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -38,24 +39,31 @@ class VPAttention(VPWeights):
 
     def forward(self, x: Any, edge_index: Adj, *args: Any, **kwargs: Any) -> Any:
         """Run the layer, with the arguments of the PyG layer it stands for."""
-        asked = "return_attention_weights" in kwargs or len(args) > 1
-        if self._loses_edges(edge_index, asked):
-            edge_index, _ = plain_edges(edge_index)
-        return self._forward(x, edge_index, *args, **kwargs)
+        if not is_torch_sparse_tensor(edge_index) or edge_index.dense_dim() > 0:
+            return self._forward(x, edge_index, *args, **kwargs)
+        call = inspect.signature(self._forward).bind(x, edge_index, *args, **kwargs)
+        if self._loses_edges(
+            edge_index, call.arguments.get("return_attention_weights") is not None
+        ):
+            if "size" in call.signature.parameters and call.arguments.get("size") is None:
+                call.arguments["size"] = (edge_index.size(1), edge_index.size(0))
+            call.arguments["edge_index"], _ = plain_edges(edge_index)
+        return self._forward(*call.args, **call.kwargs)
 
-    def _loses_edges(self, edge_index: Adj, asked: bool) -> bool:
+    def _loses_edges(self, edge_index: Tensor, asked: bool) -> bool:
         """Tell whether PyG would refuse a sparse matrix, or lose its parallel edges.
 
         A matrix that PyG can serve stays one if its attention weights are asked for: they are
         returned in its form.
         """
-        if not is_torch_sparse_tensor(edge_index) or edge_index.dense_dim() > 0:
+        if self.flow != "source_to_target":
             return False
-        layout = edge_index.layout
-        served = layout == torch.sparse_csr or (
-            layout == torch.sparse_coo and edge_index.is_coalesced()
-        )
-        return self.flow == "source_to_target" and not (asked and served)
+        if not asked:
+            return True
+        if edge_index.layout == torch.sparse_csr:
+            # To add self-loops, PyG makes a matrix anew: of parallel edges it keeps one.
+            return bool(getattr(self, "add_self_loops", False)) and _has_parallel(edge_index)
+        return edge_index.layout != torch.sparse_coo or not edge_index.is_coalesced()
 
     def aggregate(
         self,
@@ -119,3 +127,10 @@ class VPGATv2Conv(VPAttention, GATv2Conv):  # type: ignore[misc]
         >>> conv(torch.ones(3, 8), torch.tensor([[0, 1], [1, 2]])).shape
         torch.Size([3, 32])
     """
+
+
+def _has_parallel(adj_t: Tensor) -> bool:
+    """Tell whether a sparse matrix has several values at one place."""
+    edges, _ = plain_edges(adj_t)
+    different: int = torch.unique(edges, dim=1).shape[1]
+    return different < edges.shape[1]

@@ -71,14 +71,17 @@ def predicted_attention_variance(
         >>> predicted_attention_variance([0.5, 0.5], "vpa")
         1.0
     """
-    squares = math.fsum(c * c for c in coefficients)
-    if squares == 0.0:
+    largest = max(map(abs, coefficients), default=0.0)
+    if largest == 0.0:
         raise UsageError("coefficients: expected at least one that is not 0.")
     _check_correlation(rho, len(coefficients))
-    divisors = {"sum": 1.0, "vpa": squares}
-    if aggr not in divisors:
+    if aggr not in ("sum", "vpa"):
         raise UsageError(f"aggr: {aggr!r} is no form of attention, expected sum or vpa.")
-    return variance * _spread(math.fsum(coefficients), squares, rho) / divisors[aggr]
+    if aggr == "vpa":  # their ratios alone matter, and squares of small ones would be 0
+        coefficients = [c / largest for c in coefficients]
+    squares = math.fsum(c * c for c in coefficients)
+    spread = variance * _spread(math.fsum(coefficients), squares, rho)
+    return spread / squares if aggr == "vpa" else spread
 
 
 def _spread(total: float, squares: float, rho: float) -> float:

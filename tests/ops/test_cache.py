@@ -1,0 +1,92 @@
+"""The graph of a tensor is remembered until the tensor changes, or goes."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric import EdgeIndex
+
+from gnn_vpa.ops import aggregate, forget_graphs
+from gnn_vpa.ops._cache import as_graph
+
+X = torch.tensor([[1.0], [2.0], [4.0]])
+
+
+def new():
+    return torch.tensor([[0, 0], [1, 1]])
+
+
+CHANGES = {
+    "in place": lambda t: t.copy_(new()),
+    "an entry": lambda t: t.__setitem__((0, 0), 1),
+    "data": lambda t: setattr(t, "data", new()),
+    "set_": lambda t: t.set_(new()),
+    "resize_": lambda t: t.resize_(2, 1),
+    "data of another shape": lambda t: setattr(t, "data", new()[:, :1]),
+    "data in another order": lambda t: setattr(t, "data", t.data.t()),
+    "data of another type": lambda t: setattr(t, "data", new().int()),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("aggr", ["sum", "vpa"])
+def test_a_change_is_seen(change, aggr):
+    edge_index = torch.tensor([[0, 1], [2, 0]])
+    before = aggregate(X, edge_index, aggr)
+    change(edge_index)
+    after = aggregate(X, edge_index, aggr)
+    assert torch.equal(after, aggregate(X, edge_index.clone(), aggr))
+    assert not torch.equal(after, before)
+
+
+def test_memory_that_was_given_back_is_not_taken_for_the_old():
+    # Without a hold on it, the third tensor would soon be where the first one was.
+    edge_index = new()
+    for _ in range(100):
+        edge_index.data = new()
+        aggregate(X, edge_index, "sum")
+        edge_index.data = new()
+        edge_index.data = torch.tensor([[0, 1], [2, 0]])
+        assert aggregate(X, edge_index, "sum").flatten().tolist() == [2, 0, 1]
+
+
+def test_an_edge_index_of_pyg_is_remembered_too():
+    edge_index = EdgeIndex([[0, 1], [2, 0]], sparse_size=(3, 3))
+    graph = as_graph(edge_index, 3)
+    assert as_graph(edge_index, 3) is graph
+    edge_index[0, 0] = 1
+    assert as_graph(edge_index, 3).by_target.col.tolist() == [1, 1]
+
+
+def test_a_graph_is_made_once_for_an_unchanged_edge_index():
+    edge_index = torch.tensor([[0, 1], [1, 0]])
+    graph = as_graph(edge_index, 2)
+    assert as_graph(edge_index, 2) is graph
+    assert as_graph(edge_index, 3) is not graph
+    edge_index[0, 0] = 1
+    assert as_graph(edge_index, 2).by_target.col.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("order", [[[0, 1], [1, 0]], [[1, 0], [0, 1]]], ids=["unsorted", "sorted"])
+def test_the_memory_does_not_keep_a_tensor_alive(order):
+    edge_index = torch.tensor(order)
+    graph = weakref.ref(as_graph(edge_index, 2))
+    assert graph() is not None
+    del edge_index
+    gc.collect()
+    assert graph() is None
+
+
+@pytest.mark.parametrize("change", ["numpy", "data"])
+def test_what_cannot_be_seen_can_be_told(change):
+    edges = np.array([[0, 1], [2, 0]])
+    edge_index = torch.from_numpy(edges)
+    aggregate(X, edge_index, "sum")
+    if change == "numpy":
+        edges[1] = 1
+    else:
+        edge_index.data[1] = 1
+    forget_graphs()
+    assert aggregate(X, edge_index, "sum").flatten().tolist() == [0, 3, 0]

@@ -1,0 +1,140 @@
+"""Every drop-in in every form in which its parent is given edges, between two kinds of nodes."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_geometric import typing as pyg_typing
+from torch_geometric.nn import (
+    GATConv,
+    GATv2Conv,
+    GINConv,
+    GraphConv,
+    SAGEConv,
+    SimpleConv,
+    TransformerConv,
+)
+from torch_geometric.typing import SparseTensor
+
+from gnn_vpa.pyg import VPGATConv, convert
+
+# Four sources, two targets (0 and 1 are both), as in PyG's own tests; more of either, and fewer.
+SHAPES = {"4 to 2": (4, 2), "2 to 4": (2, 4), "3 to 3": (3, 3)}
+EDGES = {
+    "4 to 2": [[0, 1, 2, 3], [0, 0, 1, 1]],
+    "2 to 4": [[0, 1, 1, 0], [0, 0, 2, 3]],
+    "3 to 3": [[0, 1, 2, 1], [1, 1, 1, 2]],
+}
+PARENTS: dict[str, Callable[[], nn.Module]] = {
+    "GAT": lambda: GATConv((8, 8), 4, heads=2),
+    "GAT without loops": lambda: GATConv((8, 8), 4, heads=2, add_self_loops=False),
+    "GAT with residual": lambda: GATConv((8, 8), 4, heads=2, residual=True),
+    "GATv2": lambda: GATv2Conv((8, 8), 4, heads=2),
+    "GATv2 without loops": lambda: GATv2Conv((8, 8), 4, heads=2, add_self_loops=False),
+    "Transformer": lambda: TransformerConv((8, 8), 4, heads=2),
+    "SAGE": lambda: SAGEConv((8, 8), 4),
+    "GraphConv": lambda: GraphConv((8, 8), 4),
+    "GIN": lambda: GINConv(nn.Linear(8, 4)),
+    "Simple": lambda: SimpleConv(),
+}
+# Those that can do without features of the targets.
+LONE = [name for name in PARENTS if not name.startswith(("GATv2", "Transformer"))]
+
+
+def coo(edge_index: Tensor, sizes: tuple[int, int]) -> Tensor:
+    ones = torch.ones(edge_index.shape[1])
+    return torch.sparse_coo_tensor(edge_index.flip(0), ones, sizes[::-1]).coalesce()
+
+
+def sparse_tensor(edge_index: Tensor, sizes: tuple[int, int]) -> SparseTensor:
+    if not pyg_typing.WITH_TORCH_SPARSE:
+        pytest.skip("torch_sparse is not installed")
+    return SparseTensor(row=edge_index[1], col=edge_index[0], sparse_sizes=sizes[::-1])
+
+
+FORMS: dict[str, Callable[[Tensor, tuple[int, int]], Any]] = {
+    "edge_index": lambda edges, _: edges,
+    "COO": coo,
+    "CSR": lambda edges, sizes: coo(edges, sizes).to_sparse_csr(),
+    "CSC": lambda edges, sizes: coo(edges, sizes).to_sparse_csc(),
+    "SparseTensor": sparse_tensor,
+}
+every_form = pytest.mark.parametrize("form", FORMS)
+every_shape = pytest.mark.parametrize("shape", SHAPES)
+
+
+def both(name: str) -> tuple[nn.Module, nn.Module]:
+    torch.manual_seed(0)
+    parent = PARENTS[name]().eval()
+    return convert(parent)[0], parent
+
+
+def takes_size(layer: nn.Module) -> bool:
+    return "size" in inspect.signature(layer.forward).parameters
+
+
+@every_shape
+@every_form
+@pytest.mark.parametrize("name", PARENTS)
+def test_with_features_of_both_ends(name: str, form: str, shape: str) -> None:
+    ours, parent = both(name)
+    sizes, edges = SHAPES[shape], torch.tensor(EDGES[shape])
+    x = tuple(torch.randn(size, 8) for size in sizes)
+    expected = ours(x, edges)
+    assert expected.shape == parent(x, edges).shape
+    assert len(expected) == sizes[1]
+    given = FORMS[form](edges, sizes)
+    torch.testing.assert_close(ours(x, given), expected)
+    if takes_size(parent):
+        torch.testing.assert_close(ours(x, given, size=sizes), expected)
+    if takes_size(parent) and form == "edge_index":
+        with pytest.raises(ValueError, match="size"):
+            ours(x, given, size=(sizes[0], sizes[1] + 1))
+
+
+@every_shape
+@every_form
+@pytest.mark.parametrize("name", LONE)
+def test_without_features_of_the_targets(name: str, form: str, shape: str) -> None:
+    ours, parent = both(name)
+    sizes, edges = SHAPES[shape], torch.tensor(EDGES[shape])
+    x = (torch.randn(sizes[0], 8), None)
+    expected = ours(x, edges, size=sizes)
+    assert expected.shape == parent(x, edges, size=sizes).shape
+    assert len(expected) == sizes[1]
+    given = FORMS[form](edges, sizes)
+    if form != "edge_index":  # which does not tell how many targets there are
+        torch.testing.assert_close(ours(x, given), expected)
+    torch.testing.assert_close(ours(x, given, size=sizes), expected)
+
+
+@pytest.mark.parametrize("form", ["edge_index", "CSR", "SparseTensor"])  # what every parent takes
+@pytest.mark.parametrize("name", LONE)
+def test_with_one_neighbour_each_it_is_the_parent(name: str, form: str) -> None:
+    ours, parent = both(name)
+    ours.add_self_loops = parent.add_self_loops = False  # a loop would be a second neighbour
+    sizes, edges = (4, 2), torch.tensor([[3, 1], [0, 1]])
+    x = (torch.randn(4, 8), None)
+    given = FORMS[form](edges, sizes)
+    wanted = parent(x, given, size=sizes if form == "edge_index" else None)
+    result = ours(x, given, size=sizes if form == "edge_index" else None)
+    torch.testing.assert_close(result, wanted)
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_asked_for_attention_weights_or_not_parallel_edges_count(loops: bool) -> None:
+    layer, x = VPGATConv(4, 3, add_self_loops=loops), torch.randn(3, 4)
+    edges = torch.tensor([[1, 1, 2, 0], [0, 0, 0, 1]])
+    pointer, ones = torch.tensor([0, 3, 4, 4]), torch.ones(4)
+    adj_t = torch.sparse_csr_tensor(pointer, edges[0], ones, (3, 3))
+    expected, (_, weight) = layer(x, edges, return_attention_weights=True)
+    for asked in ({"return_attention_weights": True}, {"size": (3, 3)}, {}):
+        result = layer(x, adj_t, **asked)
+        if isinstance(result, tuple):
+            result, (_, found) = result
+            torch.testing.assert_close(found, weight)
+        torch.testing.assert_close(result, expected)
+    torch.testing.assert_close(layer(x, adj_t, None, (3, 3)), expected)
