@@ -338,3 +338,28 @@ def test_the_report() -> None:
     assert str(report.left[0]).startswith("pool: MaxAggregation left: ")
     assert str(convert(nn.Linear(2, 2))[1]).startswith("nothing changed")
     assert str(convert(MaxAggregation())[1]).startswith("nothing changed, 1 left")
+
+
+@pytest.mark.parametrize("layer", [SAGEConv, GraphConv], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("watched", [False, True], ids=["fused", "step by step"])
+def test_any_power_takes_the_place_of_a_sum(layer, watched):
+    power, report = convert(layer(8, 4, aggr="sum"), aggr="power(0.30)")
+    assert "with power(0.3)" in str(report)
+    if watched:
+        power.register_message_forward_hook(lambda *_: None)
+    ends = torch.tensor([[0, 1, 2, 3, 4, 0], [4, 4, 4, 4, 4, 1]])
+    x = torch.randn(5, 8, dtype=torch.float64)
+    count = torch.tensor([0, 1, 0, 0, 5]).clamp(min=1).double()
+    first = "lin_l" if layer is SAGEConv else "lin_rel"
+    root = "lin_r" if layer is SAGEConv else "lin_root"
+    power = power.double()
+    total = torch.zeros(5, 8, dtype=torch.float64).index_add_(0, ends[1], x[ends[0]])
+    expected = getattr(power, first)(total * count[:, None] ** -0.3) + getattr(power, root)(x)
+    torch.testing.assert_close(power(x, ends), expected)
+
+
+def test_attention_has_no_form_with_a_power():
+    _, report = convert(GATConv(8, 4), aggr="power(0.3)")
+    assert "has no form with power(0.3)" in str(report)
+    with pytest.raises(UsageError, match="'max' is no sum"):
+        convert(GATConv(8, 4), aggr="max")

@@ -5,6 +5,7 @@ from torch import Tensor
 from torch_geometric.index import ptr2index
 from torch_geometric.nn.aggr import Aggregation
 
+from ..aggregations import aggregation
 from ..errors import UsageError
 from ..ops import Graph, _observe, aggregate
 from ..ops._aggregate import scaled_sum
@@ -63,12 +64,8 @@ class VPAggregation(Aggregation):  # type: ignore[misc]
             >>> VPAggregation()(x * w[:, None], torch.tensor([0, 0]), weight=w)
             tensor([[1.4000]])
         """
-        if index is None:
-            if ptr is None:
-                raise UsageError("index: expected the group of each element, or ptr; got neither.")
-            index = ptr2index(ptr, output_size=x.shape[dim])
         elements = x.movedim(dim, 0)
-        graph = Graph.readout(index, dim_size)
+        graph = _groups(x, index, ptr, dim_size, dim)
         if weight is None:
             return aggregate(elements, graph).movedim(0, dim)
         if weight.dim() == 0 or weight.shape != elements.shape[: weight.dim()]:
@@ -97,16 +94,89 @@ class VPA(VPAggregation):
     """``VPAggregation`` under the name by which PyG's resolver finds it."""
 
 
-def register() -> None:
+class LinearAggregation(Aggregation):  # type: ignore[misc]
+    r"""Sum a group and multiply by a power of its size, for any ``aggr=`` of PyG.
+
+    ``out_i = N_i^(-p) * sum_j x_j``; weights that the elements were multiplied by do not matter.
+
+    Args:
+        aggr: A linear aggregation of ``gnn_vpa.aggregate``, such as ``"power(0.3)"``.
+
+    Example:
+        >>> import torch
+        >>> LinearAggregation("power(0.25)")(torch.ones(16, 1), torch.zeros(16, dtype=torch.int64))
+        tensor([[8.]])
+    """
+
+    def __init__(self, aggr: str) -> None:
+        super().__init__()
+        entry = aggregation(aggr, among="operators")
+        if entry.kind != "linear":
+            raise UsageError(f"aggr: {entry.name!r} is no sum over neighbours with a scale.")
+        self.aggr = entry.name
+
+    def forward(
+        self,
+        x: Tensor,
+        index: Tensor | None = None,
+        ptr: Tensor | None = None,
+        dim_size: int | None = None,
+        dim: int = -2,
+        weight: Tensor | None = None,
+    ) -> Tensor:
+        """Aggregate ``x`` along ``dim``; the arguments are those of ``VPAggregation``."""
+        graph = _groups(x, index, ptr, dim_size, dim)
+        return aggregate(x.movedim(dim, 0), graph, self.aggr).movedim(0, dim)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.aggr!r})"
+
+
+class _Named(LinearAggregation):
+    """A linear aggregation under the name by which PyG's resolver finds it."""
+
+    named: str
+
+    def __init__(self) -> None:
+        super().__init__(self.named)
+
+    def __repr__(self) -> str:
+        return f"{LinearAggregation.__name__}({self.aggr!r})"
+
+
+def linear_aggregation(aggr: str) -> Aggregation:
+    """Return the module of a linear aggregation: vpa has its own, which knows weights."""
+    return VPAggregation() if aggr == "vpa" else LinearAggregation(aggr)
+
+
+def _groups(
+    x: Tensor, index: Tensor | None, ptr: Tensor | None, dim_size: int | None, dim: int
+) -> Graph:
+    if index is None:
+        if ptr is None:
+            raise UsageError("index: expected the group of each element, or ptr; got neither.")
+        index = ptr2index(ptr, output_size=x.shape[dim])
+    return Graph.readout(index, dim_size)
+
+
+def register(*aggrs: str) -> None:
     """Make ``aggr="vpa"`` resolve in PyTorch Geometric, in every layer made from then on.
 
     Calling it again changes nothing.
 
+    Args:
+        *aggrs: Further linear aggregations by name, such as ``"power(0.3)"``.
+
     Example:
         >>> from torch_geometric.nn import GraphConv
-        >>> register()
+        >>> register("power(0.3)")
         >>> GraphConv(8, 16, aggr="vpa").aggr_module
         VPA()
+        >>> GraphConv(8, 16, aggr="power(0.3)").aggr_module
+        LinearAggregation('power(0.3)')
     """
     # PyG's resolver looks a name up among the classes in this module's namespace.
     pyg_aggr.VPA = VPA
+    for aggr in aggrs:
+        name = LinearAggregation(aggr).aggr
+        setattr(pyg_aggr, name, type(name, (_Named,), {"named": name}))

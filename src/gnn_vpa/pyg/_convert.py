@@ -9,16 +9,18 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.aggr import Aggregation
 
 from ..errors import UsageError
-from ._aggregation import VPAggregation
+from ._aggregation import VPAggregation, linear_aggregation
 from ._functional import functional_pools
 from ._report import Change, ConversionReport
 from ._rules import form_of, form_of_aggregation, reason_for_module
-from ._variants import become
+from ._variants import become, is_sum
 
 Model = TypeVar("Model", bound=nn.Module)
 
 
-def convert(model: Model, *, include: Collection[type] = ()) -> tuple[Model, ConversionReport]:
+def convert(
+    model: Model, *, include: Collection[type] = (), aggr: str = "vpa"
+) -> tuple[Model, ConversionReport]:
     """Return a copy of a model in variance-preserving form, and a report of what changed.
 
     Every aggregation, attention, degree normalisation and pooling module that has a
@@ -31,6 +33,8 @@ def convert(model: Model, *, include: Collection[type] = ()) -> tuple[Model, Con
         model: Any module; a layer or an aggregation by itself too. It is not touched.
         include: Classes to convert where caution would leave them: layers of your own that look
             as if they normalised, layers that take the maximum, ``MaxAggregation``.
+        aggr: Another linear aggregation in the place of vpa, such as ``"power(0.3)"``: sums and
+            means take it. Attention and degree normalisations have no form but vpa's, and are left.
 
     Returns:
         The converted model and a ``ConversionReport``.
@@ -50,8 +54,13 @@ def convert(model: Model, *, include: Collection[type] = ()) -> tuple[Model, Con
         )
     if not all(isinstance(cls, type) for cls in include):
         raise UsageError("include: expected classes, such as [MyConv].")
+    aggr = linear_aggregation(aggr).aggr if aggr != "vpa" else aggr
     converted = _copy(model)
-    return converted, ConversionReport(tuple(_entries(converted, include)))
+    return converted, ConversionReport(tuple(_entries(converted, include, aggr)))
+
+
+def _called(name: str, aggr: str) -> str:
+    return name if aggr == "vpa" else f"{name} with {aggr}"
 
 
 def _copy(model: Model) -> Model:
@@ -62,7 +71,7 @@ def _copy(model: Model) -> Model:
     return deepcopy(model, {id(result): result.detach().clone() for result in results})
 
 
-def _entries(model: nn.Module, include: Collection[type]) -> Iterator[Change]:
+def _entries(model: nn.Module, include: Collection[type], aggr: str) -> Iterator[Change]:
     owned: set[nn.Module] = set()  # an aggregation's parts, and a layer's aggregation
     for path, module in list(model.named_modules()):
         if module in owned:
@@ -73,19 +82,23 @@ def _entries(model: nn.Module, include: Collection[type]) -> Iterator[Change]:
             if module.aggr_module is not None:
                 owned.update(module.aggr_module.modules())
             form = form_of(module, include)
+            if not isinstance(form, str) and aggr != "vpa" and not is_sum(form):
+                form = f"has no form with {aggr}: vpa is the only one"
             if isinstance(form, str):
                 yield Change(path, before, reason=form)
             else:
-                become(module, form)
-                yield Change(path, before, type(module).__name__)
+                become(module, form, aggr)
+                yield Change(path, before, _called(type(module).__name__, aggr))
         elif isinstance(module, Aggregation):
             owned.update(module.modules())
             reason = form_of_aggregation(module, include)
             if isinstance(module, VPAggregation):
                 reason = "preserves the variance already"
             if reason is None:
-                module.__class__ = VPAggregation
-                yield Change(path, before, "VPAggregation")
+                fresh = linear_aggregation(aggr)
+                module.__class__ = type(fresh)
+                vars(module).update(vars(fresh))
+                yield Change(path, before, _called(type(fresh).__name__, aggr))
             else:
                 yield Change(path, before, reason=reason)
         else:

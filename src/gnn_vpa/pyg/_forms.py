@@ -17,7 +17,7 @@ class VPSum(VPMessagePassing):
     """A sum or mean of messages, as ``sum / sqrt(N)``; its ``aggr_module`` is a VPAggregation."""
 
     def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
-        return aggregate(source, graph)
+        return aggregate(source, graph, self.aggr)
 
 
 class VPWeightedSum(VPMessagePassing):
@@ -51,7 +51,8 @@ class VPWeightedSum(VPMessagePassing):
 
     def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
         weight = kwargs.get("edge_weight")
-        return aggregate(source, graph, weight=None if weight is None else weight.view(-1))
+        weight = None if weight is None else weight.view(-1)
+        return aggregate(source, graph, self.aggr, weight)
 
 
 class VPWeights(VPMessagePassing):

@@ -9,7 +9,7 @@ from torch import nn
 from torch_geometric.nn import MessagePassing, aggr, conv
 from torch_geometric.nn.aggr import Aggregation
 
-from ._aggregation import VPA, VPAggregation
+from ._aggregation import VPA, LinearAggregation, VPAggregation
 from ._forms import VPNormalised, VPSum, VPWeightedSum
 from ._propagate import VPMessagePassing
 from ._table import RULES
@@ -25,6 +25,7 @@ _SUMS = (
     aggr.VariancePreservingAggregation,
     VPAggregation,
     VPA,
+    LinearAggregation,
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
-from ._aggregation import VPAggregation
+from ._aggregation import linear_aggregation
 from ._forms import VPSum, VPWeightedSum
 from ._propagate import VPMessagePassing
 
@@ -39,15 +39,21 @@ def variant(parent: Any, form: Any) -> Any:
 copyreg.pickle(_Variant, lambda made: (variant, made._made_of))
 
 
-def become(module: MessagePassing, form: Form) -> None:
+def is_sum(form: Form) -> bool:
+    """Say whether a form aggregates by its ``aggr_module``, and has no weights of its own."""
+    return issubclass(form, VPSum | VPWeightedSum)
+
+
+def become(module: MessagePassing, form: Form, aggr: str = "vpa") -> None:
     """Turn a layer into its variance-preserving form, in place: whoever holds it holds the form."""
     cls = variant(type(module), form)  # type: ignore[arg-type]
-    sums = issubclass(form, VPSum | VPWeightedSum)
+    sums = is_sum(form)
     fresh = cls.__new__(cls)
-    MessagePassing.__init__(fresh, VPAggregation() if sums else "sum", node_dim=module.node_dim)
+    aggregates = linear_aggregation(aggr) if sums else "sum"
+    MessagePassing.__init__(fresh, aggregates, node_dim=module.node_dim)
     fresh.explain = module.explain
     module.__class__ = cls
-    module.aggr, module.aggr_module = "vpa" if sums else "sum", fresh.aggr_module
+    module.aggr, module.aggr_module = aggr if sums else "sum", fresh.aggr_module
     for name in ("inspector", "fuse", "_user_args", "_fused_user_args", "_edge_user_args"):
         setattr(module, name, getattr(fresh, name))
     vars(module).pop("propagate", None)  # PyG binds that of the former class to some instances
