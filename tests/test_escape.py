@@ -70,7 +70,9 @@ def test_markdown_shows_the_name_in_a_cell_in_a_list_and_by_itself(name: str) ->
 
 @given(NAMES)
 def test_markdown_of_one_line_says_what_the_name_says(name: str) -> None:
-    assert words(_text(MARKDOWN.render(f"On {markdown(name)}."))) == words(f"On {plain(name).strip()}.")
+    assert words(_text(MARKDOWN.render(f"On {markdown(name)}."))) == words(
+        f"On {plain(name).strip()}."
+    )
 
 
 @given(NAMES)

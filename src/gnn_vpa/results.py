@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import UsageError
+from .escape import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,10 @@ class Results:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """A row for each method and data set: ours in percent, and the paper's where it has it."""
+        """A row for each method and data set: ours in percent, and the paper's where it has it.
+
+        `note` says what must be known beside a mean, see `gnn_vpa.analysis.summarise`.
+        """
         from .analysis import compare_with_paper, summarise
 
         paper = ["paper", "paper_std", "difference", "z", "within"]
@@ -109,7 +113,7 @@ class Results:
                 return analysis.write_markdown(self.folds, self.curves, self.provenance, path)
             case ".tex":
                 tables = [
-                    f"% {setting}\n" + analysis.to_latex(analysis.accuracy_table(folds))
+                    f"% {plain(str(setting))}\n" + analysis.to_latex(analysis.accuracy_table(folds))
                     for setting, folds in analysis.split_by_setting(self.folds)
                 ]
                 text = "\n".join(tables)

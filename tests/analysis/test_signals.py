@@ -86,4 +86,5 @@ def test_the_page_shows_it_beside_the_accuracy(make_folds: MakeFolds) -> None:
 def test_a_training_that_diverged_leaves_the_others_accuracy(make_folds: MakeFolds) -> None:
     folds = make_folds({("MUTAG", "GCN", "sum"): [math.nan, 0.9]})
     page = render_report(folds, folds[:0], {}, initial_signals(folds, graphs=4))
-    assert "sum 90.0 %" in page
+    assert ">sum 90.0 %*</text>" in page
+    assert "sum 90.0 % (1 of 2 folds), variance" in page

@@ -63,6 +63,13 @@ CREATE TABLE folds (
     PRIMARY KEY (cell, fold)
 );
 """
+# A table that files of before do not have: it is made when one is opened to be written.
+_CLASSES = """
+CREATE TABLE IF NOT EXISTS classes (
+    checksum TEXT PRIMARY KEY,
+    classes INTEGER NOT NULL
+)
+"""
 
 
 def connect(path: Path, *, create: bool) -> sqlite3.Connection:
@@ -96,6 +103,8 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
             else:
                 connection.execute("PRAGMA query_only = ON")
             _check(connection, path)
+            if create:
+                _add_missing(connection)
         except BaseException:
             connection.close()
             raise
@@ -148,6 +157,12 @@ def _create(connection: sqlite3.Connection) -> None:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _add_missing(connection: sqlite3.Connection) -> None:
+    """Make what a results file of ours that was begun by an earlier gnn-vpa does not have."""
+    with transaction(connection):
+        connection.execute(_CLASSES)
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from ..training import Protocol
 from .baselines import BASELINES
 from .cell import Cell
-from .store import query
+from .store import classes, query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _KEYS = ("dataset", "model", "aggregation", "variant", "features", "fold", "seed")
 _MEASURED = (
     *("best_epoch", "train_loss", "val_acc", "test_acc", "status", "diverged_epoch"),
-    *("epochs", "seconds", "device"),
+    *("epochs", "seconds", "device", "num_folds", "classes"),
 )
 _CURVES = ("train_loss", "val_acc", "test_acc")
 _CONFIGURATION = (
@@ -39,6 +39,9 @@ _PROTOCOL = {
 def read_folds(folder: str | Path) -> pd.DataFrame:
     """Return a row for each finished fold, accuracies as fractions.
 
+    The column `num_folds` has how many folds were asked for, `classes` how many classes the data
+    set has, where that is known.
+
     Where the run holds several protocols, the variant names what is not the paper's, so that
     nothing is averaged that does not belong together.
 
@@ -55,7 +58,7 @@ def read_folds(folder: str | Path) -> pd.DataFrame:
     folds = pd.DataFrame(_rows(folder), columns=[*_KEYS, *_MEASURED])
     numbers = ["train_loss", "val_acc", "test_acc", "seconds"]
     return folds.astype(dict.fromkeys(numbers, float)).astype(
-        dict.fromkeys(["diverged_epoch", "epochs"], "Int64")
+        dict.fromkeys(["diverged_epoch", "epochs", "num_folds", "classes"], "Int64")
     )
 
 
@@ -125,6 +128,7 @@ def _rows(folder: str | Path) -> list[dict[str, Any]]:
     """Read all folds, each with its keys as the analysis names them."""
     rows = query(folder, "SELECT * FROM folds JOIN cells ON id = cell ORDER BY cell, fold")
     usual = {"num_folds": Cell.folds, **asdict(Protocol())}
+    of_dataset = classes(folder)
     varying = [name for name in _PROTOCOL if len({row[name] for row in rows} - {None}) > 1]
     for row in rows:
         unusual = [
@@ -132,7 +136,7 @@ def _rows(folder: str | Path) -> list[dict[str, Any]]:
             for name in varying
             if row[name] not in (None, usual[name])
         ]
-        row |= _names(row, unusual)
+        row |= {**_names(row, unusual), "classes": of_dataset.get(row["dataset"])}
     return rows
 
 

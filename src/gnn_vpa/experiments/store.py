@@ -91,6 +91,8 @@ class Store:
         values = (name, checksum, graphs.num_nodes, graphs.num_edges)
         with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
             self._connection.execute("INSERT OR IGNORE INTO datasets VALUES (?, ?, ?, ?)", values)
+            classes = (checksum, graphs.num_classes)
+            self._connection.execute("INSERT OR IGNORE INTO classes VALUES (?, ?)", classes)
             (known,) = self._connection.execute(
                 "SELECT checksum FROM datasets WHERE name = ?", (name,)
             ).fetchone()
@@ -160,6 +162,22 @@ def finished(folder: str | Path) -> set[str]:
     if not (Path(folder) / FILE).exists():
         return set()
     return {row["key"] for row in query(folder, "SELECT key FROM cells")}
+
+
+def classes(folder: str | Path) -> dict[str, int]:
+    """Return how many classes each data set has, where the results know it.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Store(folder).__exit__(None, None, None)
+        ...     classes(folder)
+        {}
+    """
+    if not query(folder, "SELECT name FROM sqlite_master WHERE name = 'classes'"):
+        return {}  # a file of an earlier gnn-vpa, which may not be writable
+    rows = query(folder, "SELECT name, classes FROM datasets JOIN classes USING (checksum)")
+    return {row["name"]: row["classes"] for row in rows}
 
 
 def fold_accuracies(folder: str | Path, cell: Cell) -> list[float]:
