@@ -7,7 +7,7 @@ import unicodedata
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -16,6 +16,7 @@ from gnn_vpa.escape import csv_cell, csv_text, figure_text, html, latex, markdow
 # Letters are no trouble; what is special anywhere is drawn more often than by chance.
 SPECIAL = "\\`*_[]<>|~&$#%{}^=+-@!.)(\"':/ \t\n\r\x00\x07\x1b\x7f\x9b\u2028\u202e\ufeff\ud800"
 NAMES = st.text(st.one_of(st.sampled_from(SPECIAL), st.characters()), max_size=30)
+untimed = settings(deadline=None)
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
@@ -24,6 +25,7 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
+@untimed
 @given(NAMES)
 @example("\x1b[31mred\x1b[0m")
 @example("two\r\nlines\tand a tab")
@@ -35,6 +37,7 @@ def test_plain_text_is_one_line_without_control_characters(name: str) -> None:
     line.encode("utf-8")
 
 
+@untimed
 @given(NAMES)
 def test_printable_text_keeps_its_lines_and_nothing_that_a_terminal_obeys(name: str) -> None:
     kept = printable(name)
@@ -49,6 +52,7 @@ def test_ordinary_names_stay_as_they_are() -> None:
         assert latex(name) == name
 
 
+@untimed
 @given(NAMES)
 @example("# heading")
 @example("12. a list")
@@ -68,6 +72,7 @@ def test_markdown_shows_the_name_in_a_cell_in_a_list_and_by_itself(name: str) ->
         assert tags <= {"ul", "li", "p", "h2", "img"}, around
 
 
+@untimed
 @given(NAMES)
 def test_markdown_of_one_line_says_what_the_name_says(name: str) -> None:
     assert words(_text(MARKDOWN.render(f"On {markdown(name)}."))) == words(
@@ -75,6 +80,7 @@ def test_markdown_of_one_line_says_what_the_name_says(name: str) -> None:
     )
 
 
+@untimed
 @given(NAMES)
 @example("\\end{tabular}")
 @example("100% & _more_ #1 $x$ {~^}")
@@ -88,6 +94,7 @@ def test_latex_has_no_special_character_left_and_closes_what_it_opens(name: str)
     assert "\n" not in written
 
 
+@untimed
 @given(NAMES)
 @example("=cmd|' /C calc'!A0")
 @example("-2+3")
@@ -103,11 +110,13 @@ def test_csv_gives_the_name_back_and_no_cell_begins_as_a_formula(name: str) -> N
     assert csv_text(cell) == plain(name)
 
 
+@untimed
 @given(NAMES, NAMES)
 def test_csv_keeps_different_names_apart(one: str, other: str) -> None:
     assert (csv_cell(one) == csv_cell(other)) == (plain(one) == plain(other))
 
 
+@untimed
 @given(NAMES)
 @example('"><script>')
 def test_html_shows_the_name_as_text_and_as_an_attribute(name: str) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     *("table", "dataset", "model", "aggregation", "variant", "fold", "seed"),
-    *("best_epoch", "val_acc", "test_acc"),
+    *("best_epoch", "val_acc", "test_acc", "status"),
 )
 _TABLES = {"table1": "main", "table_a1": "appendix"}
 _RELEASED = "released"

@@ -15,6 +15,8 @@ from .summary import CELL, average_note, fold_accuracies, only_setting, summaris
 if TYPE_CHECKING:
     import pandas as pd
 
+_ALL = "\0"  # in the place of a data set's name: a data set of someone's own may be called Avg
+
 
 @dataclass(frozen=True)
 class Published:
@@ -129,20 +131,22 @@ def accuracy_table(folds: pd.DataFrame) -> AccuracyTable:
     """
     cells = _cells(folds)
     methods = {(model, aggregation) for _, model, aggregation in cells}
-    datasets = tuple(in_order((key[0] for key in cells if key[0] != AVERAGE), DATASETS))
-    columns = (*datasets, AVERAGE) if len(datasets) > 1 else datasets
+    datasets = tuple(in_order((key[0] for key in cells if key[0] != _ALL), DATASETS))
+    columns = (*datasets, _ALL) if len(datasets) > 1 else datasets
     tests = overall_tests(folds).set_index(["model", "aggregation"])
     groups: dict[str, list[Row]] = {}
     for model in in_order((model for model, _ in methods), MODELS):
         for aggregation in in_order((a for m, a in methods if m == model), AGGREGATIONS):
             by_column = {name: cells.get((name, model, aggregation)) for name in columns}
-            average = by_column.pop(AVERAGE, None)
+            average = by_column.pop(_ALL, None)
             test = tests.loc[model, aggregation] if (model, aggregation) in tests.index else None
             row = Row(
                 *(model, aggregation, by_column, average),
                 p=None if test is None else float(test["p_wilcoxon"]),
                 p_paper=None if test is None or test.isna()["p_paper"] else float(test["p_paper"]),
-                p_note="" if test is None else missing_pairs(test["pairs"], test["asked"]),
+                p_note=""
+                if test is None
+                else missing_pairs(int(test["pairs"]), int(test["asked"])),
             )
             groups.setdefault("" if model in BASELINES else model, []).append(row)
     return AccuracyTable(only_setting(folds), datasets, tuple(map(tuple, groups.values())))
@@ -161,10 +165,10 @@ def _cells(folds: pd.DataFrame) -> dict[tuple[str, str, str], Cell]:
         stands_for=("stands_for", tuple),
     )
     averages = averages[averages["sets"] == datasets].assign(
-        dataset=AVERAGE, std=float("nan"), diverged=0
+        dataset=_ALL, std=float("nan"), diverged=0
     )
     published = {
-        (row.dataset, row.model, row.aggregation): Published(
+        (_ALL if row.dataset == AVERAGE else row.dataset, row.model, row.aggregation): Published(
             row.paper, row.paper_std, row.difference, row.z, row.within
         )
         for row in compare_with_paper(folds).itertuples()

@@ -5,6 +5,7 @@ import stat
 from collections import Counter
 from html.parser import HTMLParser
 from itertools import pairwise
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -206,3 +207,31 @@ def test_a_failure_leaves_the_old_report(tmp_path, monkeypatch) -> None:
         write_report(NOTHING, NOTHING, {}, path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_no_control_character_of_a_name_is_on_the_page(make_folds, make_curves) -> None:
+    nasty = "a\x1b[31m\x00\u202e\ud800b"
+    folds = make_folds({(nasty, "GIN", "vpa"): [0.8, 0.9]}, variant=nasty)
+    text = render_report(folds, make_curves(folds), {nasty: [nasty]})
+    text.encode("utf-8")
+    assert not set(text) & set("\x1b\x00\u202e")
+    for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ElementTree.fromstring(picture)
+
+
+def test_what_a_number_stands_for_is_beside_it(make_folds) -> None:
+    folds = make_folds(
+        {
+            ("mine", "GIN", "sum"): [0.8] * 7 + [math.nan] * 3,
+            ("mine", "GIN", "vpa"): [0.9] * 10,
+            ("single", "GIN", "vpa"): [1.0] * 10,
+        }
+    )
+    folds["classes"] = folds["dataset"].map({"mine": 2, "single": 1})
+    text = re.sub(r"\s+", " ", render_report(folds, NOTHING, {}))
+    assert "80.0 ± 0.0 (7 of 10 folds)" in text
+    assert "100.0 ± 0.0 (one class)" in text
+    assert "(7 of 20 pairs)" in text
+    assert "<td>7 of 20</td>" in text
+    assert "mine has only" not in text
+    assert "single has only one class" in text
