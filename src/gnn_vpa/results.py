@@ -182,7 +182,7 @@ def run(
         features: Node features: auto, ones, degree or labels.
         variant: The models as `released`, or as `printed` in the paper.
         baselines: Of majority and wl.
-        device: auto, cpu or cuda.
+        device: auto, cpu, cuda, or one of several: cuda:1.
         out: Folder for the results; without it, one under `runs/` named after the data sets.
         data_dir: A folder to look for data in first.
         progress: Told of each step, see `gnn_vpa.experiments.Progress`.

@@ -1,15 +1,21 @@
 """Options that several commands share."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-Device = StrEnum("Device", ["auto", "cpu", "cuda"])
 Variant = StrEnum("Variant", ["released", "printed"])
 
-DeviceOption = Annotated[Device, typer.Option(help="Where to train; auto: CUDA if it is there.")]
+DeviceOption = Annotated[
+    str,
+    typer.Option(
+        metavar="DEVICE", help="auto (CUDA if it is there), cpu, cuda, or one of several: cuda:1."
+    ),
+]
 VariantOption = Annotated[
     Variant, typer.Option(help="The models as the authors released them, or as the paper prints.")
 ]
@@ -22,6 +28,20 @@ PlanOption = Annotated[
     bool,
     typer.Option("--plan", help="Only show what would run: trainings at once, memory and time."),
 ]
+
+
+@contextmanager
+def current(device: str) -> Iterator[None]:
+    """Make a GPU the one that kernels are launched on, where it is one.
+
+    Example:
+        >>> with current("cpu"):
+        ...     answer = 42
+    """
+    import torch
+
+    with torch.cuda.device(device) if device != "cpu" else nullcontext():
+        yield
 
 
 def listed(text: str) -> list[str]:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import typer
-
 from ..errors import GnnVpaError
 from ..experiments import (
     Cell,
@@ -22,7 +20,7 @@ from ..experiments import (
     seen,
 )
 from ..graphs import GraphSet, load
-from ._console import print_table, progress
+from ._console import print_table, progress, say
 
 
 def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: str) -> None:
@@ -31,7 +29,7 @@ def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: s
     done = finished(out)
     rest = [cell for cell in cells if cell.key not in done]
     if not rest:
-        typer.echo(f"All {len(cells)} cells are finished, in {out}.")
+        say(f"All {len(cells)} cells are finished, in {out}.")
         return
     paces, basis = seen(out, device), "from the cells that are finished"
     if not paces:
@@ -51,7 +49,7 @@ def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: s
     kept = f"{before} of {len(cells)} cells are finished. " if before else ""
     side = f" in {workers} processes" if workers > 1 else ""
     time = f"{estimate(rest, paces, workers)}, {basis}" if paces else "no data set is here to tell"
-    typer.echo(f"{kept}{len(rest)} cells would run{side}: {time}.")
+    say(f"{kept}{len(rest)} cells would run{side}: {time}.")
 
 
 def _needs(groups: Sequence[Group], data_dir: Path | None, device: str) -> Iterator[Needs | None]:
