@@ -38,8 +38,14 @@ class Results:
 
     def __init__(self, run: str | Path) -> None:
         from .experiments import read_provenance
+        from .experiments.store import FILE
 
         path = Path(run)
+        if path.is_file() and path.name != FILE:
+            raise UsageError(
+                f"{path} is no run: name the folder that gnn-vpa run or reproduce has written to, "
+                f"or {FILE} in it"
+            )
         self.folder = path.parent if path.is_file() else path
         self.provenance = read_provenance(self.folder)
 

@@ -190,4 +190,6 @@ def _lost(folds: pd.DataFrame) -> list[str]:
 
 
 def _known(value: float | None) -> bool:
-    return value is not None and value == value  # NaN and NaT are not equal to themselves
+    import pandas as pd
+
+    return not pd.isna(value)

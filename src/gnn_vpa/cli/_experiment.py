@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ._console import complain, print_table, say
+from ._options import check_out
 
 if TYPE_CHECKING:
     from gnn_vpa.analysis import AccuracyTable, Cell
@@ -30,6 +31,7 @@ def execute(
 
     from ._progress import log_noted, progress_of
 
+    check_out(out)
     try:
         with progress_of(out, resolve_device(device)) as progress, log_noted(progress):
             for note in notes:

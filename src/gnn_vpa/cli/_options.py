@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from enum import StrEnum
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from ..errors import GnnVpaError, UsageError
 
 Variant = StrEnum("Variant", ["released", "printed"])
 
@@ -42,6 +45,22 @@ def current(device: str) -> Iterator[None]:
 
     with torch.cuda.device(device) if device != "cpu" else nullcontext():
         yield
+
+
+def check_out(out: Path) -> None:
+    """Refuse a place for results that cannot be written to, before anything is computed.
+
+    Args:
+        out: A folder, or the folder of a file that is to be written; it need not be there.
+
+    Example:
+        >>> check_out(Path("runs/new"))
+    """
+    there = next(place for place in (out, *out.parents, Path()) if place.exists())
+    if not there.is_dir():
+        raise UsageError(f"--out {out}: {there} is a file: name a folder for the results")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise GnnVpaError(f"--out {out}: {there} may not be written to: choose another folder")
 
 
 def listed(text: str) -> list[str]:

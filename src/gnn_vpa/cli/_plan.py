@@ -21,10 +21,12 @@ from ..experiments import (
 )
 from ..graphs import GraphSet, load
 from ._console import print_table, progress, say
+from ._options import check_out
 
 
 def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: str) -> None:
     """Show what is done and what would run, without training more than a moment."""
+    check_out(out)
     device = resolve_device(device)
     done = finished(out)
     rest = [cell for cell in cells if cell.key not in done]

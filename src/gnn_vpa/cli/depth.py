@@ -9,7 +9,7 @@ import typer
 from ..errors import UsageError
 from ..palette import COLOURS
 from ._console import complain, print_table, say
-from ._options import DataDirOption, DeviceOption, listed
+from ._options import DataDirOption, DeviceOption, check_out, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +79,7 @@ def depth(
         features=cast("FeatureKind", features.value),
         data_dir=None if data_dir is None else str(data_dir),
     )
+    check_out(out)
     records = Records(out)
     configuration = {
         "datasets": names, "depths": depths, "aggr": aggr, "weights": weights,

@@ -13,7 +13,7 @@ import typer
 from ..errors import UsageError
 from ..escape import csv_cell
 from ._console import print_table, progress, say
-from ._options import DataDirOption, DeviceOption, current, listed
+from ._options import DataDirOption, DeviceOption, check_out, current, listed
 
 if TYPE_CHECKING:
     from gnn_vpa.graphs import GraphSet
@@ -73,8 +73,8 @@ def expressivity(
       gnn-vpa expressivity MUTAG IMDB-BINARY --graphs 0 --out runs/expressivity
     """
     names = _names(datasets, data_dir)
-    if out is not None and out.exists() and not out.is_dir():
-        raise UsageError(f"--out {out} is a file: name a folder")
+    if out is not None:
+        check_out(out)
     options: dict[str, Any] = {
         "aggrs": listed(aggr),
         "precisions": listed(precision),

@@ -8,7 +8,7 @@ import typer
 
 from ..errors import UsageError
 from ._console import print_table, progress, say
-from ._options import DataDirOption, listed
+from ._options import DataDirOption, check_out, listed
 
 if TYPE_CHECKING:
     from ..graphs import FeatureKind
@@ -55,6 +55,8 @@ def theory(
     """
     if out is not None and out.suffix not in _PICTURES:
         raise UsageError(f"--out {out} must end in {', '.join(_PICTURES)}")
+    if out is not None:
+        check_out(out.parent)
     from ..experiments import METHODS
     from ..graphs import load
     from ..signal import average_signals, plot_layers, sample

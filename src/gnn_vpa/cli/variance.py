@@ -8,6 +8,7 @@ import typer
 
 from ..errors import UsageError
 from ._console import print_table, progress, say
+from ._options import check_out
 
 if TYPE_CHECKING:
     from gnn_vpa.signal import VariancePoint
@@ -45,6 +46,8 @@ def variance(
       gnn-vpa variance --out variance.svg --trials 20000 --seed 7
     """
     pictures = _pictures(out)
+    for picture in pictures:
+        check_out(picture.parent)
     from gnn_vpa.signal import variance_by_neighbours
 
     with progress(f"Measuring up to {max_neighbours:,} neighbours, {trials:,} trials each"):
