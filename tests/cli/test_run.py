@@ -159,7 +159,7 @@ def test_a_number_that_stands_for_fewer_folds_says_so(tmp_path: Path) -> None:
     assert "(one class, 2 of 3 folds)\t" in result.stdout
     for ending in ("html", "md", "tex"):
         assert "(one class, 2 of 3 folds)" in (tmp_path / f"report.{ending}").read_text()
-    rows = list(csv.DictReader((tmp_path / "report.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "report.csv").read_text().splitlines()))
     assert [row["status"] for row in rows] == ["done", "diverged", "done"]
     assert {(row["num_folds"], row["classes"]) for row in rows} == {("3", "1")}
 

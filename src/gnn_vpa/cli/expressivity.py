@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ..errors import UsageError
 from ..escape import csv_cell
 from ._console import print_table, progress, say
 from ._options import DataDirOption, DeviceOption, check_out, current, listed
