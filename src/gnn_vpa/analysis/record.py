@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..escape import markdown
 from ..paper import published
 from ._format import count
 from .claims import judge_claims
 from .comparison import AVERAGE, compare_with_paper
+from .exports import csv_of
 from .figures import curves_by_dataset
 from .markdown import CLOSE, INK, cell_rows, close_cells, entries, results
 from .origin import origin
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     *("table", "dataset", "model", "aggregation", "variant", "fold", "seed"),
-    *("best_epoch", "val_acc", "test_acc"),
+    *("best_epoch", "val_acc", "test_acc", "status"),
 )
 _TABLES = {"table1": "main", "table_a1": "appendix"}
 _RELEASED = "released"
@@ -73,7 +75,7 @@ def write_record(
     for old in figures.glob(f"{page.stem}-*.svg"):
         old.unlink()
     made_with = origin(provenance, folds)
-    _write(kept / "folds.csv", _folds(folds).to_csv(index=False, lineterminator="\n"))
+    _write(kept / "folds.csv", csv_of(_folds(folds)))
     _write(kept / "provenance.json", json.dumps(made_with, indent=2, ensure_ascii=False) + "\n")
     reasons = kept / "reasons.md"
     written = reasons.read_text(encoding="utf-8") if reasons.exists() else ""
@@ -144,7 +146,8 @@ def _claims(folds: pd.DataFrame, curves: pd.DataFrame) -> Iterator[str]:
     yield "of them are. Where the paper's tables allow it, they are counted by the same rule."
     yield from ("", "| the paper says | where | verdict | what we saw |", "|---|---|---|---|")
     for claim in judge_claims(folds, curves):
-        yield f"| {claim.text} | {claim.where} | **{claim.verdict}** | {claim.seen} |"
+        text, where, seen = map(markdown, (claim.text, claim.where, claim.seen))
+        yield f"| {text} | {where} | **{claim.verdict}** | {seen} |"
     yield ""
 
 
@@ -175,7 +178,7 @@ def _differences(compared: Mapping[Setting, pd.DataFrame], reasons: str) -> Iter
 def _title(setting: Setting) -> str:
     table = {"table1": "Table 1", "table_a1": "The appendix's table"}
     unusual = setting.variant.removeprefix(_RELEASED).removeprefix(", ")
-    return table[setting.published_table or ""] + (f" with {unusual}" if unusual else "")
+    return table[setting.published_table or ""] + (f" with {markdown(unusual)}" if unusual else "")
 
 
 def _write(path: Path, text: str) -> None:

@@ -29,7 +29,8 @@ CREATE TABLE IF NOT EXISTS datasets (
     content TEXT PRIMARY KEY,
     name TEXT NOT NULL,
     nodes INTEGER NOT NULL,
-    edges INTEGER NOT NULL
+    edges INTEGER NOT NULL,
+    classes INTEGER
 );
 CREATE TABLE IF NOT EXISTS cells (
     id INTEGER PRIMARY KEY,

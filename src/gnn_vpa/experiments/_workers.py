@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,10 +65,13 @@ def _asked() -> int | None:
 
 
 def single_thread(device: str) -> AbstractContextManager[None]:
-    """Let torch use one thread for work on the CPU."""
+    """Let torch use one thread for work on the CPU, or the GPU that is named for work on one."""
+    import torch
+
     from ..training.workers import one_thread
 
-    return one_thread() if device == "cpu" else nullcontext()
+    # Kernels are launched on the current GPU, which is the first one unless it is said.
+    return one_thread() if device == "cpu" else torch.cuda.device(device)
 
 
 @contextmanager

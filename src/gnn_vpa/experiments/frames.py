@@ -24,7 +24,7 @@ _METHOD = ("dataset", "model", "aggregation", "variant", "features")
 _KEYS = (*_METHOD, "fold", "seed")
 _MEASURED = (
     *("best_epoch", "train_loss", "val_acc", "test_acc", "status", "diverged_epoch"),
-    *("epochs", "seconds", "device"),
+    *("epochs", "seconds", "device", "num_folds", "classes"),
 )
 _CURVES = ("train_loss", "val_acc", "test_acc")
 _CONFIGURATION = (
@@ -42,6 +42,9 @@ _PROTOCOL = {
 def read_folds(folder: str | Path) -> pd.DataFrame:
     """Return a row for each finished fold, accuracies as fractions.
 
+    The column `num_folds` has how many folds were asked for, `classes` how many classes the data
+    set has, where that is known.
+
     Where the run holds several protocols, the variant names what is not the paper's, so that
     nothing is averaged that does not belong together.
 
@@ -58,7 +61,7 @@ def read_folds(folder: str | Path) -> pd.DataFrame:
     folds = pd.DataFrame(_rows(folder), columns=[*_KEYS, *_MEASURED])
     numbers = ["train_loss", "val_acc", "test_acc", "seconds"]
     return folds.astype(dict.fromkeys(numbers, float)).astype(
-        dict.fromkeys(["diverged_epoch", "epochs"], "Int64")
+        dict.fromkeys(["diverged_epoch", "epochs", "num_folds", "classes"], "Int64")
     )
 
 
@@ -124,7 +127,9 @@ def read_provenance(folder: str | Path) -> dict[str, object]:
         ...     read_provenance(folder)
         {'configuration': {}, 'data (SHA-256)': {}, 'sessions': {}}
     """
-    cells = query(folder, "SELECT * FROM cells ORDER BY id")
+    cells = query(
+        folder, "SELECT cells.*, classes FROM cells JOIN datasets USING (content) ORDER BY id"
+    )
     configuration = {
         name.removeprefix("num_").replace("_", " "): list(values)
         for name in _CONFIGURATION
@@ -152,7 +157,9 @@ def _session(row: dict[str, Any]) -> dict[str, object]:
 
 def _cells(folder: str | Path) -> dict[int, dict[str, Any]]:
     """Read all cells by number, each with its keys as the analysis names them."""
-    cells = query(folder, "SELECT * FROM cells ORDER BY id")
+    cells = query(
+        folder, "SELECT cells.*, classes FROM cells JOIN datasets USING (content) ORDER BY id"
+    )
     called = labels(dataset_names(folder))
     usual = {"num_folds": Cell.folds, **asdict(Protocol())}
     varying = [name for name in _PROTOCOL if len({cell[name] for cell in cells} - {None}) > 1]

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...escape import printable
 from ...palette import COLOURS
 from .. import _format
 from ..findings import verdict
@@ -61,7 +62,8 @@ def render_report(
         "verdict": verdict,
         "colours": COLOURS,
     }
-    return environment.get_template("page.html").render(content(folds, curves, provenance, signals))
+    page = environment.get_template("page.html")
+    return printable(page.render(content(folds, curves, provenance, signals)))
 
 
 def write_report(

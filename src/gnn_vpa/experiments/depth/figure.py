@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
+from ...escape import figure_text
 from ...palette import COLOURS
 from ...signal.figure import _STYLE
 
@@ -98,7 +99,7 @@ def _label(
     figure: "Figure", rows: Any, dataset: str, looked_at: int, depths: list[int], majority: float
 ) -> None:
     figure.suptitle(
-        f"{dataset}: networks without normalisation",
+        f"{figure_text(dataset)}: networks without normalisation",
         x=0.01,
         horizontalalignment="left",
         fontsize=13,

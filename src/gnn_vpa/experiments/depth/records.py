@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import GnnVpaError
+from ...escape import csv_cell, csv_text
 from ..provenance import commit, device_name, versions
 from .job import Job, majority
 from .lanes import Outcome
@@ -104,7 +105,7 @@ class Records:
 def _row(job: Job, variant: Variant) -> dict[str, Any]:
     training = asdict(job.training)
     return {
-        "dataset": job.dataset,
+        "dataset": csv_cell(job.dataset),
         "features": job.features,
         "fold": job.fold,
         "depth": job.depth,
@@ -146,7 +147,7 @@ def _read(path: Path, measured: Sequence[str], training: Training | None) -> "pd
 
     if not path.exists():
         return pd.DataFrame(columns=[*_KEY, *_TRAINING, *measured])
-    frame = pd.read_csv(path)
+    frame = pd.read_csv(path, converters={"dataset": csv_text})
     for name, value in ({} if training is None else asdict(training)).items():
         frame = frame[frame[name] == value]
     return frame

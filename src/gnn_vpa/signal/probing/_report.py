@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import UsageError
+from ...escape import printable
 from . import _frame, _table
 from ._run import Kept, Loss
 from ._step import Step
@@ -68,7 +69,7 @@ class Report:
     @cached_property
     def verdict(self) -> str:
         """What is to be said in words: the layer, the cause and the remedy, all of it measured."""
-        return words(self.steps, self.findings, self.notes)
+        return printable(words(self.steps, self.findings, self.notes))
 
     def to_frame(self, by: str | None = None) -> pd.DataFrame:
         """Return the numbers as a pandas frame.

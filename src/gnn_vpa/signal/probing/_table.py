@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from ...escape import plain as one_line
 from ._numbers import NONE, TIMES, number, percent, times
 from ._step import Step
 
@@ -34,8 +35,8 @@ def _cells(step: Step) -> list[str]:
     found = step.forward
     broken = f" {found.nonfinite:,} NaN/∞" if found.nonfinite else ""
     return [
-        step.name,
-        label,
+        one_line(step.name),
+        one_line(label),
         number(found.mean),
         number(found.variance) + broken,
         times(step.gain),
