@@ -181,7 +181,7 @@ def test_a_number_that_stands_for_fewer_folds_says_so(tmp_path: Path) -> None:
     assert _run(*arguments).exit_code == 0
     with sqlite3.connect(tmp_path / "results.sqlite") as results:
         results.execute("UPDATE folds SET status = 'diverged' WHERE fold = 1")
-        results.execute("UPDATE classes SET classes = 1")
+        results.execute("UPDATE datasets SET classes = 1")
     results.close()
     result = CliRunner().invoke(app, ["report", str(tmp_path), "--format", "html,md,tex,csv"])
     assert result.exit_code == 0, result.output
