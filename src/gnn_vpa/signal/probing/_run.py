@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from ...errors import UsageError
+from .._inputs import private_inputs
 from ._hooks import layers, unseen, watched
 from ._inputs import arguments, atlas_of, real_tensor, tensors
-from ._isolation import private_copy, private_inputs, same_place, untouched_random_state
+from ._isolation import private_copy, same_place, untouched_random_state
 from ._recorder import Recorder
 from ._step import Step, steps_of
 
