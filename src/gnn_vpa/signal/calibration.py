@@ -1,4 +1,4 @@
-"""One pass over data that gives every layer the variance 1."""
+"""Passes over data that give every layer the variance 1."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
