@@ -118,7 +118,7 @@ class _Recurrent(nn.Module):
         return out
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     times=st.integers(1, 6),
     act=st.sampled_from([torch.relu, torch.tanh, nn.Identity()]),

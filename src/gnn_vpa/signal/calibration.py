@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
@@ -18,6 +19,8 @@ from ._weights import checked_model, is_layer, linears, outputs, own_weights
 
 _TOLERANCE = 0.01  # of the variance
 _ATTEMPTS = 10
+_PASSES = 30  # at most, where layers run several times
+_LONGEST, _FARTHEST = 3.0, 15.0  # how far a target moves at once, and in all, as a logarithm
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Calibrated:
             geometric mean.
         remark: Why ``after`` is not 1, if it is not.
         uses: The variance of its output now, each time that it runs.
-        rescaled_by: The layer that this one is a part of, where that was scaled as a whole
+        rescaled_by: The layer that this one is a part of, where that is scaled as a whole
             afterwards, by these weights too: ``after`` need not be 1 then.
 
     Example:
@@ -158,23 +161,24 @@ def _calibrated(
     model: nn.Module, call: Call, nodes: Tensor | None, weights: dict[nn.Parameter, Tensor]
 ) -> CalibrationReport:
     """Scale layer by layer, until those that run several times have the right mean."""
-    shared: dict[nn.Module, _Shared] = {}
-    for _ in range(_ATTEMPTS):
+    targets: _Targets | None = None
+    for left in reversed(range(_PASSES)):
         _put_back(weights)
-        work = _Scaling(model, nodes, {module: known.target for module, known in shared.items()})
+        work = _Scaling(model, nodes, {} if targets is None else targets.variances)
         _run(model, call, work)
         if not work.layers:
             raise UsageError(
                 "model: no Linear or message-passing layer ran, so there is none to scale."
             )
         found = _measured(model, call, nodes)
-        for module in work.shared(found):
-            shared.setdefault(module, _Shared())
-        if all(known.is_met(found[module]) for module, known in shared.items()):
+        if targets is None:
+            targets = _Targets({module: len(found[module]) for module in work.shared(found)})
+        if targets.learn(found):
             break
-        for module, known in shared.items():
-            known.learn(found[module])
-    return CalibrationReport(tuple(work.reported(found, set(shared))))
+        if left == 1:
+            targets.settle()
+    assert targets is not None
+    return CalibrationReport(tuple(work.reported(found, set(targets.variances))))
 
 
 def _measured(
@@ -198,31 +202,48 @@ def _geometric_mean(variances: Iterable[float]) -> float:
     return math.exp(math.fsum(some) / len(some)) if some else 0.0
 
 
-class _Shared:
-    """The variance that the first use of a layer is to have, so that the mean of all is 1.
+class _Targets:
+    """The variances that the first uses of layers are to have, so that the mean of all uses is 1.
 
-    Logarithms: the mean is taken for a straight line in the target, its slope from two passes.
+    As logarithms the means are nearly linear in the targets, but one layer's depends on the
+    others'. So the slopes are learned from pass to pass (Broyden's method); at first each layer is
+    taken for one that is given its own output.
+
+    Args:
+        uses: The layers, and how often each of them runs.
     """
 
-    def __init__(self) -> None:
-        self.target = 1.0
-        self._last: tuple[float, float] | None = None  # logarithms of target and mean
+    def __init__(self, uses: Mapping[nn.Module, int]) -> None:
+        self._layers = list(uses)
+        self._targets = np.zeros(len(uses))
+        self._slopes = np.diag([(times + 1) / 2 for times in uses.values()])
+        self._step = self._means = self._best = np.zeros(len(uses))
+        self._least = math.inf
 
-    def is_met(self, uses: tuple[float, ...]) -> bool:
-        return abs(_geometric_mean(uses) - 1) <= _TOLERANCE
+    @property
+    def variances(self) -> dict[nn.Module, float]:
+        """The target of each layer."""
+        return dict(zip(self._layers, np.exp(self._targets).tolist(), strict=True))
 
-    def learn(self, uses: tuple[float, ...]) -> None:
-        """Choose another target, by the mean that the last one gave."""
-        if (mean := _geometric_mean(uses)) == 0:
-            return
-        point = math.log(self.target), math.log(mean)
-        slope = (len(uses) + 1) / 2  # of a layer that is given its own output
-        if self._last is not None and point[0] != self._last[0]:
-            slope = (point[1] - self._last[1]) / (point[0] - self._last[0])
-        self._last = point
-        # The largest slope is that of a layer that is given its own output, the least that of one
-        # whose uses know nothing of each other.
-        self.target = math.exp(point[0] - point[1] / min(max(slope, 0.5), len(uses)))
+    def learn(self, found: Mapping[nn.Module, tuple[float, ...]]) -> bool:
+        """Tell whether all means are 1; if not, choose other targets."""
+        measured = [_geometric_mean(found[layer]) for layer in self._layers]
+        if all(abs(mean - 1) <= _TOLERANCE for mean in measured):
+            return True
+        means = np.log(np.maximum(measured, 1e-30))
+        if np.abs(means).max() < self._least:
+            self._least, self._best = np.abs(means).max(), self._targets
+        if (length := self._step @ self._step) > 0:
+            missed = means - self._means - self._slopes @ self._step
+            self._slopes = self._slopes + np.outer(missed, self._step) / length
+        step = -np.linalg.lstsq(self._slopes, means)[0]
+        wanted = np.clip(self._targets + np.clip(step, -_LONGEST, _LONGEST), -_FARTHEST, _FARTHEST)
+        self._means, self._step, self._targets = means, wanted - self._targets, wanted
+        return False
+
+    def settle(self) -> None:
+        """Go back to the targets that came nearest."""
+        self._targets = self._best
 
 
 def _run(model: nn.Module, call: Call, watching: "_Hooks") -> None:
@@ -302,10 +323,12 @@ class _Scaling(_Hooks):
             return out
         scaled = self._scaled(module)
         target = self._targets.get(module, 1.0)
+        # What is off in the first of several uses is off by more in the last.
+        tolerance = _TOLERANCE / 100 if module in self._targets else _TOLERANCE
         before = _finite(self._variance(out))
         factor, now, remark = 1.0, before, _reason(before, scaled)
         for _ in range(_ATTEMPTS):
-            if remark or abs(now / target - 1) <= _TOLERANCE:
+            if remark or abs(now / target - 1) <= tolerance:
                 break
             step = 1 / math.sqrt(now / target)
             _multiply(scaled, step)
@@ -318,9 +341,9 @@ class _Scaling(_Hooks):
             _multiply(scaled, 1 / factor)
             factor, out = 1.0, module.forward(*args, **kwargs)
             now = self._variance(out)
-        elif not remark and abs(now / target - 1) > _TOLERANCE:
+        elif not remark and abs(now / target - 1) > tolerance:
             remark = f"still not 1 after {_ATTEMPTS} attempts"
-        if factor != 1:
+        if not remark:
             self._rescaled(scaled, module, factor)
         self.layers[module] = Calibrated(self._paths[module], before, factor, now, remark)
         return out
@@ -341,7 +364,7 @@ class _Scaling(_Hooks):
             off = abs(after - 1) > _TOLERANCE
             if off and not remark and not layer.rescaled_by:
                 remark = (
-                    f"no scale was found in {_ATTEMPTS} passes that suits all uses"
+                    f"no scale was found in {_PASSES} passes that suits its {len(uses)} uses"
                     if module in shared
                     else "it gives something else, now that all layers are scaled"
                 )
