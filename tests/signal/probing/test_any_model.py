@@ -29,11 +29,12 @@ def calls(draw: st.DrawFn) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
     if draw(st.booleans()):
         x = torch.ones_like(x)
     scale = 10.0 ** draw(st.integers(-6, 6))
-    offset = draw(st.sampled_from([0.0, 1.0, -7.0])) * 10.0 ** draw(st.integers(-6, 6))
-    return model, x * scale + offset, torch.randint(nodes, (2, edges))
+    # A mean of some standard deviations: neighbours are nearly alike, and not quite.
+    offset = draw(st.sampled_from([0.0, 1.0, -5.0, 7.0, -20.0, 1e6]))
+    return model, (x + offset) * scale, torch.randint(nodes, (2, edges))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(calls())
 def test_a_probe_never_fails_and_what_it_says_is_so(
     call: tuple[nn.Module, torch.Tensor, torch.Tensor],
@@ -54,9 +55,7 @@ def assert_true(report: Report) -> None:
     known = [step for step in steps if math.isfinite(step.distance)]
     assert all(-1e-3 <= step.distance <= 2.001 for step in known)
     if "become alike" in verdict:
-        assert (
-            known[0].distance >= 0.05 > 20 * known[-1].distance / max(1, known[0].distance / 0.05)
-        )
+        assert known[-1].distance <= 0.05 * known[0].distance
     if "have the same features" in verdict:
         size = known[0].forward.rms ** 2 * known[0].forward.count / known[0].shape[0]
         assert known[0].dirichlet <= 1e-6 * size
