@@ -23,6 +23,7 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "update": ("#009E73", "s"),
     "readout": ("#CC79A7", "D"),
     "output": ("#8a8a8a", "."),
+    "function": ("#E69F00", "x"),
     "input": ("#000000", "*"),
 }
 STYLE: dict[Any, Any] = {

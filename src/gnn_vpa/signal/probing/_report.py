@@ -36,7 +36,7 @@ class Report:
         >>> x, edge_index = torch.randn(50, 8), torch.randint(50, (2, 1000))
         >>> report = gnn_vpa.probe(GIN(8, 16, num_layers=2), x, edge_index)
         >>> [step.step for step in report.steps if step.layer == "convs.0"]
-        ['message', 'aggregation', 'update']
+        ['message', 'aggregation', 'function', 'update']
         >>> frame = report.to_frame()
         >>> bool(frame["gain"][2] > 10)  # a sum over 20 messages
         True
