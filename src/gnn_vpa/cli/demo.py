@@ -17,7 +17,7 @@ def demo(
 ) -> None:
     """Which aggregation is right for MUTAG? GIN with all four, in the paper's ten folds.
 
-    Needs no network: the package grakel carries MUTAG (pip install 'gnn-vpa[baselines]').
+    Needs no network: MUTAG comes with the package.
 
     Examples:
 
