@@ -159,5 +159,6 @@ def test_a_zip_is_asked_for_little_at_once() -> None:
             asked.append(size)
             return super().read(size)
 
-    assert len(list(_text.read_blocks(Counted(b"1, 2\n" * 200_000), "F", int))) == 4
+    blocks = list(_text.read_blocks(Counted(b"1, 2\n" * 200_000), "F", int))
+    assert sum(len(values) for _, values in blocks) == 200_000
     assert set(asked) == {1 << 15}
