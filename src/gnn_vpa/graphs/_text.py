@@ -43,7 +43,11 @@ def read_blocks(
         GnnVpaError: A line holds something else; the message names it.
     """
     line = 1
-    for text in _whole_lines(stream, file):
+    for text in _whole_lines(stream):
+        if len(text) > _LONGEST_LINE:
+            raise GnnVpaError(
+                f"{file}, line {line}: no line of numbers ends within {_LONGEST_LINE:,} bytes"
+            )
         if columns is None:
             columns = text[: text.index(b"\n")].count(b",") + 1
         values = _parse_block(text, dtype, columns)
@@ -53,21 +57,22 @@ def read_blocks(
         line += len(values)
 
 
-def _whole_lines(stream: IO[bytes], file: str) -> Iterator[bytes]:
-    """Cut a stream into blocks of whole lines, without blank lines at the very end."""
-    rest, line = b"", 1
+def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Cut a stream into blocks of whole lines, without blank lines at the very end.
+
+    The last block is longer than `_LONGEST_LINE` where no line ends within it.
+    """
+    rest = b""
     while chunk := b"".join(stream.read(_STEP) for _ in range(max(_BLOCK // _STEP, 1))):
         text = rest + chunk
         # The last line with something on it waits: it may go on, or blank lines may follow.
         end = text.rfind(b"\n", 0, len(text.rstrip())) + 1
         if end:
             yield text[:end]
-            line += text.count(b"\n", 0, end)
         rest = text[end:]
         if len(rest) > _LONGEST_LINE:
-            raise GnnVpaError(
-                f"{file}, line {line}: no line of numbers ends within {_LONGEST_LINE:,} bytes"
-            )
+            yield rest
+            return
     if last := rest.rstrip():
         yield last + b"\n"
 
@@ -76,11 +81,10 @@ def _parse_block(text: bytes, dtype: type[int] | type[float], columns: int) -> N
     """Parse a block at once, or return None where it is not exactly as it should be."""
     lines = text.count(b"\n")
     characters = _INTEGER_CHARACTERS if dtype is int else _FLOAT_CHARACTERS
-    if not _has_layout(text, b", ", characters, lines, columns):
-        if b" " in text or b"\r" in text:
-            text = _AROUND_NUMBERS.sub(b"", text)
-        if not _has_layout(text, b",", characters, lines, columns):
-            return None
+    if b"\r" in text or _has_space_behind(text):
+        text = _AROUND_NUMBERS.sub(b"", text)
+    if text.translate(None, characters + b" ") != (b"," * (columns - 1) + b"\n") * lines:
+        return None
     fields = text.replace(b"\n", b",")
     if b"-" in fields and _LONELY_MINUS.search(fields):  # numpy takes it for a 0
         return None
@@ -95,14 +99,12 @@ def _parse_block(text: bytes, dtype: type[int] | type[float], columns: int) -> N
     return values.reshape(lines, columns)
 
 
-def _has_layout(text: bytes, comma: bytes, characters: bytes, lines: int, columns: int) -> bool:
-    """Whether each line has its commas, and no space where numpy would take nothing for a 0."""
-    if text.translate(None, characters) != (comma * (columns - 1) + b"\n") * lines:
-        return False
+def _has_space_behind(text: bytes) -> bool:
+    """Whether a field ends with a space: one of nothing else numpy takes for a 0."""
     code = np.frombuffer(text, np.uint8)
-    before, behind = code[:-1], code[1:]
-    empty = (before == ord(" ")) & ((behind == ord("\n")) | (behind == ord(",")))
-    return not bool(empty.any())
+    this, following = code[:-1], code[1:]
+    ends = (following == ord(",")) | (following == ord("\n"))
+    return bool((ends & (this == ord(" "))).any())
 
 
 def _is_exact(values: NDArray[Any]) -> bool:
