@@ -236,7 +236,7 @@ def test_a_server_without_an_end(
 
 def test_a_server_that_claims_to_have_no_end(server: Server, tmp_path: Path) -> None:
     server.length = "99999999999999"
-    with pytest.raises(GnnVpaError, match=r"sends more than 67,108,864 bytes.* was removed"):
+    with pytest.raises(GnnVpaError, match=r"sends more than 134,217,728 bytes.* was removed"):
         get(server, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
