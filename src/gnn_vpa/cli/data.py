@@ -80,8 +80,6 @@ def check(
     from gnn_vpa.graphs import find_archives, load
 
     chosen = names or [name for name in archive_names() if name in find_archives(data_dir)]
-    if not chosen:
-        raise UsageError("no data set is here: get one with 'gnn-vpa data get NAME'")
     rows, faults, notes = [], [], []
     for name in chosen:
         try:

@@ -15,9 +15,9 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="For the results.")] = Path("runs/demo"),
     data_dir: DataDirOption = None,
 ) -> None:
-    r"""Which aggregation is right for MUTAG? GIN with all four, in the paper's ten folds.
+    """Which aggregation is right for MUTAG? GIN with all four, in the paper's ten folds.
 
-    Needs no network: the package grakel carries MUTAG (pip install 'gnn-vpa\[baselines]').
+    Needs no network: MUTAG comes with the package.
 
     Examples:
 
