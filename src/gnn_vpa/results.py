@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import UsageError
+from .files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,8 +121,7 @@ class Results:
                     f"a report cannot be written as {other or path.name!r}: "
                     f"use a name that ends in .{', .'.join(FORMATS)}"
                 )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
         return path
 
     def record(self, root: str | Path = ".") -> Path:

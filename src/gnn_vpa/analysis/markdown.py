@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..files import write_whole
 from ._format import count, mean_std, number, p_value, signed
 from .comparison import AVERAGE, compare_with_paper
 from .exports import to_markdown
@@ -58,7 +59,6 @@ def write_markdown(
         True
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     of_setting = {} if curves.empty else dict(split_by_setting(curves))
     parts = list(split_by_setting(folds))
     lines = ["# Ours beside the paper's", ""]
@@ -70,7 +70,7 @@ def write_markdown(
         if setting in of_setting:
             lines += [f"{level} Learning curves", "", *_figures(setting, of_setting[setting], path)]
     lines += ["## Settings and provenance", "", *entries(provenance), ""]
-    path.write_text("\n".join(lines), encoding="utf-8")
+    write_whole(path, "\n".join(lines))
     return path
 
 
@@ -132,7 +132,6 @@ def cell_rows(compared: pd.DataFrame) -> Iterator[str]:
 def _figures(setting: Setting, curves: pd.DataFrame, path: Path) -> Iterator[str]:
     yield from ("Training loss: mean over folds, and a band of one standard deviation.", "")
     folder = path.parent / "img"
-    folder.mkdir(exist_ok=True)
     for model in in_order(curves["model"], MODELS):
         of_model = curves[curves["model"] == model]
         for dataset in in_order(of_model["dataset"], DATASETS):
@@ -140,7 +139,7 @@ def _figures(setting: Setting, curves: pd.DataFrame, path: Path) -> Iterator[str
             name = re.sub(r"[^a-z0-9]+", "-", plain) + ".svg"
             figure = learning_curves(of_model[of_model["dataset"] == dataset])
             figure = figure.replace("currentColor", INK)
-            (folder / name).write_text(figure, encoding="utf-8")
+            write_whole(folder / name, figure)
             yield f"![Training loss of {model} on {dataset}](img/{name})"
     yield ""
 

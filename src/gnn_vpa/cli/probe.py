@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ..errors import UsageError
+from ..files import write_whole
 from ._console import progress
 from ._options import DataDirOption, Device, Variant, VariantOption
 
@@ -197,6 +198,5 @@ def _write(
         (watch or report).plot(plot)
         typer.echo(f"Wrote {plot}")
     if csv is not None:
-        csv.parent.mkdir(parents=True, exist_ok=True)
-        (watch or report).to_frame().to_csv(csv, index=False)
+        write_whole(csv, (watch or report).to_frame().to_csv(index=False))
         typer.echo(f"Wrote {csv}")

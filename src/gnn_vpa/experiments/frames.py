@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..training import Protocol
+from ._sqlite import damaged
 from .baselines import BASELINES
 from .cell import Cell
-from .store import query
+from .store import FILE, query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,9 +74,7 @@ def read_curves(folder: str | Path) -> pd.DataFrame:
     import pandas as pd
 
     rows = _rows(folder)
-    curves = {
-        name: [np.frombuffer(row[f"curve_{name}"], "<f4") for row in rows] for name in _CURVES
-    }
+    curves = {name: [_curve(folder, row, name) for row in rows] for name in _CURVES}
     lengths = [len(curve) for curve in curves["train_loss"]]
     keys = pd.DataFrame(rows, columns=[*_KEYS])
     frame = keys.loc[np.repeat(keys.index, lengths)].reset_index(drop=True)
@@ -109,16 +108,38 @@ def read_provenance(folder: str | Path) -> dict[str, object]:
     return {
         "configuration": configuration,
         "data (SHA-256)": {row["name"]: row["checksum"] for row in datasets},
-        "sessions": {str(row.pop("id")): _session(row) for row in sessions},
+        "sessions": {str(row.pop("id")): _session(folder, row) for row in sessions},
     }
 
 
-def _session(row: dict[str, Any]) -> dict[str, object]:
+def _session(folder: str | Path, row: dict[str, Any]) -> dict[str, object]:
     return {
         **{name: value for name, value in row.items() if value is not None},
-        "versions": json.loads(row["versions"]),
-        "configuration": json.loads(row["configuration"]),
+        "versions": _mapping(folder, row["versions"], "versions of a session"),
+        "configuration": _mapping(folder, row["configuration"], "configuration of a session"),
     }
+
+
+def _mapping(folder: str | Path, text: Any, what: str) -> dict[str, Any]:
+    """Read a JSON object that the store has written."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError):  # a damaged file may also hold another type
+        content = None
+    if not isinstance(content, dict):
+        raise damaged(Path(folder) / FILE, f"the {what} are no JSON object")
+    return content
+
+
+def _curve(folder: str | Path, row: Mapping[str, Any], name: str) -> np.ndarray:
+    """Read a curve that the store has written: a number for each epoch, as many as the others."""
+    content, size = row[f"curve_{name}"], len(row["curve_train_loss"])
+    if not isinstance(content, bytes) or len(content) != size or size % 4:
+        raise damaged(
+            Path(folder) / FILE,
+            f"the curve {name} of cell {row['cell']}, fold {row['fold']} is not whole",
+        )
+    return np.frombuffer(content, "<f4")
 
 
 def _rows(folder: str | Path) -> list[dict[str, Any]]:
@@ -132,12 +153,13 @@ def _rows(folder: str | Path) -> list[dict[str, Any]]:
             for name in varying
             if row[name] not in (None, usual[name])
         ]
-        row |= _names(row, unusual)
+        row |= _names(folder, row, unusual)
     return rows
 
 
-def _names(row: Mapping[str, Any], unusual: list[str]) -> dict[str, str]:
-    options = [f"{name}={value:g}" for name, value in json.loads(row["options"]).items()]
+def _names(folder: str | Path, row: Mapping[str, Any], unusual: list[str]) -> dict[str, str]:
+    given = _mapping(folder, row["options"], "options of a cell")
+    options = [f"{name}={value:g}" for name, value in given.items()]
     model = row["model"].upper()
     if row["model"] in BASELINES:
         # It goes with every variant, so that its number of folds must tell it apart here.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import UsageError
+from ...files import save_figure, write_whole
 from . import _frame, _table
 from ._run import Kept, Loss
 from ._step import Step
@@ -91,8 +92,7 @@ class Report:
 
         figure = draw(self.steps)
         if path is not None:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=150)
+            save_figure(figure, path)
         return figure
 
     def to_html(self, path: str | Path | None = None) -> str:
@@ -101,8 +101,7 @@ class Report:
 
         page = render(self)
         if path is not None:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_text(page, encoding="utf-8")
+            write_whole(path, page)
         return page
 
     def __str__(self) -> str:
