@@ -8,15 +8,18 @@ the run's folder, where each cell has one owner.
 import logging
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import GnnVpaError, UsageError
+from ..training.interrupts import GRACE_S, Impatience
 from .cell import Cell
 
 _log = logging.getLogger("gnn_vpa")
@@ -95,12 +98,27 @@ def assistants(
             process.stdin.write(len(order).to_bytes(8, "big") + order)
             process.stdin.flush()
         yield
+    except Impatience:
+        raise
+    except KeyboardInterrupt:
+        _interrupt(processes)
+        raise
     finally:
         for process in processes:
             process.kill()
             process.wait()
             assert process.stdin is not None
             process.stdin.close()
+
+
+def _interrupt(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Let processes write the states of what they train, and leave."""
+    for process in processes:
+        process.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + 2 * GRACE_S  # they may have processes of their own to wait for
+    for process in processes:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, deadline - time.monotonic()))
 
 
 def _log_from(process: subprocess.Popen[bytes]) -> None:
@@ -114,6 +132,7 @@ def _log_from(process: subprocess.Popen[bytes]) -> None:
 
 def _assist() -> None:
     """Work on the cells that arrive on standard input, until they or the sender are gone."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may let it be ignored
     length = int.from_bytes(sys.stdin.buffer.read(8), "big")
     cells, out, data_dir, device, team = pickle.loads(sys.stdin.buffer.read(length))
     threading.Thread(target=_leave_with_sender, daemon=True).start()
@@ -127,6 +146,8 @@ def _assist() -> None:
         run_grid(cells, out, data_dir=data_dir, device=device, workers=team)
     except GnnVpaError:
         sys.exit(1)  # the sender meets the same trouble, and can tell of it
+    except KeyboardInterrupt:
+        sys.exit(130)  # the sender was interrupted, and passes it on
 
 
 def _leave_with_sender() -> None:
