@@ -43,7 +43,7 @@ def execute(
                 progress=progress,
             )
     except KeyboardInterrupt:
-        text = "Interrupted. What is finished is kept; type the same command again to go on."
+        text = "Interrupted. What is trained so far is kept; type the same command again to go on."
         typer.secho(text, fg="red", err=True)
         raise typer.Exit(130) from None
     results = Results(out)
