@@ -38,4 +38,4 @@ def test_at_no_moment_a_fault_or_a_kill_costs_what_was_finished(shim: Path, tmp_
     assert faults.keys() == {"start", "recording", "checkpoint", "exported", "run"}
     # Of each of five kinds: a few for a file, some ten for every transaction.
     assert min(faults.values()) >= 5 * 5
-    assert faults["run"] > faults["recording"] > 5 * 20
+    assert faults["recording"] > 5 * 20

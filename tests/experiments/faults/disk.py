@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from itertools import count
 from pathlib import Path
@@ -42,14 +42,15 @@ def at_every_moment(
     prepare: Callable[[Path], object],
     operate: Callable[[Path], object],
     check: Callable[[Path, End], object],
+    kinds: Iterable[Fault] = Fault,
 ) -> int:
-    """Let `operate` meet every fault at every moment, and `check` what is left each time.
+    """Let `operate` meet every kind of fault at every moment, and `check` what is left each time.
 
     Returns:
         The number of faults.
     """
     faults = 0
-    for fault in Fault:
+    for fault in kinds:
         for number in count(1):
             path = folder / f"{fault.name}-{number}"
             prepare(path)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from disk import End, at_every_moment
+from disk import End, Fault, at_every_moment
 from torch_geometric.data import Data
 
 from gnn_vpa.experiments import Cell, Store, finished, run_grid, runner
@@ -187,7 +187,9 @@ def run(folder: Path) -> int:
         assert {cell: rows(path, cell) for cell in (FIRST, SECOND)} == expected
         assert [each.name for each in path.iterdir()] == ["results.sqlite"]
 
-    return at_every_moment(folder, lambda path: None, operate, check)
+    # The store meets the other kinds above; here it is their sequence that matters.
+    kinds = (Fault.FULL_FROM_THEN_ON, Fault.KILLED_AFTER)
+    return at_every_moment(folder, lambda path: None, operate, check, kinds)
 
 
 if __name__ == "__main__":
