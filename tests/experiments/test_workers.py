@@ -63,12 +63,13 @@ def test_after_ctrl_c_the_states_of_all_processes_are_kept(tmp_path: Path) -> No
         program = _ENDLESS.format(out=str(tmp_path))
         parent = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
         try:
-            assert _until(lambda: len(list(tmp_path.glob("checkpoints/*.lock"))) == 2, 60)
+            assert _until(lambda: len(list(tmp_path.glob("checkpoints/*.lock"))) == 2, 120)
             time.sleep(seconds)
             parent.send_signal(signal.SIGINT)
             assert parent.wait(60) != 0
         finally:
             parent.kill()
+            parent.wait()
         if len(list(tmp_path.glob("checkpoints/*.pt"))) == 2:
             break
     assert len(list(tmp_path.glob("checkpoints/*"))) == 2  # and neither locks nor halves of files
