@@ -145,9 +145,15 @@ def _assist() -> None:
     try:
         run_grid(cells, out, data_dir=data_dir, device=device, workers=team)
     except GnnVpaError:
-        sys.exit(1)  # the sender meets the same trouble, and can tell of it
+        _leave(1)  # the sender meets the same trouble, and can tell of it
     except KeyboardInterrupt:
-        sys.exit(130)  # the sender was interrupted, and passes it on
+        _leave(130)  # the sender was interrupted, and passes it on
+
+
+def _leave(code: int) -> None:
+    # Without the interpreter's tidying up, which would wait for the thread that reads the stream.
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def _leave_with_sender() -> None:
