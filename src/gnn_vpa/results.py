@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .errors import UsageError
 from .escape import plain
+from .files import write_whole
 from .spelling import listed, path_text, whole_number, whole_numbers
 
 if TYPE_CHECKING:
@@ -136,8 +137,7 @@ class Results:
                     f"a report cannot be written as {other or path.name!r}: "
                     f"use a name that ends in .{', .'.join(FORMATS)}"
                 )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
         return path
 
     def record(self, root: str | Path = ".") -> Path:

@@ -160,7 +160,8 @@ def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
     assert process.returncode == 130
-    assert rest == "Interrupted. What is finished is kept; type the same command again to go on.\n"
+    kept = "What is trained so far is kept; type the same command again to go on."
+    assert rest == f"Interrupted. {kept}\n"
 
 
 @pytest.mark.parametrize("command", [["run", "MUTAG"], ["demo"], ["probe", "MUTAG"], ["depth"]])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..escape import markdown
+from ..files import write_whole
 from ._format import count, mean_std, noted, number, p_value, signed
 from .comparison import AVERAGE, compare_with_paper
 from .exports import to_markdown
@@ -59,7 +60,6 @@ def write_markdown(
         True
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     of_setting = {} if curves.empty else dict(split_by_setting(curves))
     parts = list(split_by_setting(folds))
     lines = ["# Ours beside the paper's", ""]
@@ -71,7 +71,7 @@ def write_markdown(
         if setting in of_setting:
             lines += [f"{level} Learning curves", "", *_figures(setting, of_setting[setting], path)]
     lines += ["## Settings and provenance", "", *entries(provenance), ""]
-    path.write_text("\n".join(lines), encoding="utf-8")
+    write_whole(path, "\n".join(lines))
     return path
 
 
@@ -137,7 +137,6 @@ def cell_rows(compared: pd.DataFrame) -> Iterator[str]:
 def _figures(setting: Setting, curves: pd.DataFrame, path: Path) -> Iterator[str]:
     yield from ("Training loss: mean over folds, and a band of one standard deviation.", "")
     folder = path.parent / "img"
-    folder.mkdir(exist_ok=True)
     names: set[str] = set()
     for model in in_order(curves["model"], MODELS):
         of_model = curves[curves["model"] == model]
@@ -146,7 +145,7 @@ def _figures(setting: Setting, curves: pd.DataFrame, path: Path) -> Iterator[str
             name = _unused(re.sub(r"[^a-z0-9]+", "-", asked), names)
             figure = learning_curves(of_model[of_model["dataset"] == dataset])
             figure = figure.replace("currentColor", INK)
-            (folder / name).write_text(figure, encoding="utf-8")
+            write_whole(folder / name, figure)
             yield f"![{markdown(f'Training loss of {model} on {dataset}')}](img/{name})"
     yield ""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..escape import markdown
+from ..files import write_whole
 from ..paper import published
 from ._format import count
 from .claims import judge_claims
@@ -70,17 +71,18 @@ def write_record(
     root = Path(root)
     kept, page = root / "results" / "paper", root / "docs" / "reproduction.md"
     figures = page.parent / "img"
-    for folder in (kept, figures):
-        folder.mkdir(parents=True, exist_ok=True)
-    for old in figures.glob(f"{page.stem}-*.svg"):
-        old.unlink()
     made_with = origin(provenance, folds)
-    _write(kept / "folds.csv", csv_of(_folds(folds)))
-    _write(kept / "provenance.json", json.dumps(made_with, indent=2, ensure_ascii=False) + "\n")
+    write_whole(kept / "folds.csv", csv_of(_folds(folds)))
+    write_whole(
+        kept / "provenance.json", json.dumps(made_with, indent=2, ensure_ascii=False) + "\n"
+    )
     reasons = kept / "reasons.md"
     written = reasons.read_text(encoding="utf-8") if reasons.exists() else ""
-    lines = _page(folds, curves, made_with, written, figures / _FIGURE)
-    _write(page, "\n".join(lines) + "\n")
+    text = "\n".join(_page(folds, curves, made_with, written, figures / _FIGURE)) + "\n"
+    write_whole(page, text)
+    for old in figures.glob(f"{page.stem}-*.svg"):
+        if old.name not in text:
+            old.unlink()
     return page
 
 
@@ -156,7 +158,7 @@ def _figure(curves: pd.DataFrame, path: Path) -> Iterator[str]:
     main = of_setting.get(Setting(_RELEASED, "auto"))
     if main is None or (main := main[main["model"] == "GIN"]).empty:
         return
-    _write(path, curves_by_dataset(main).replace("currentColor", INK))
+    write_whole(path, curves_by_dataset(main).replace("currentColor", INK))
     yield from ("## Learning curves", "")
     yield "The paper's figure: training loss of GIN, mean over folds and a band of one standard"
     yield "deviation."
@@ -179,7 +181,3 @@ def _title(setting: Setting) -> str:
     table = {"table1": "Table 1", "table_a1": "The appendix's table"}
     unusual = setting.variant.removeprefix(_RELEASED).removeprefix(", ")
     return table[setting.published_table or ""] + (f" with {markdown(unusual)}" if unusual else "")
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

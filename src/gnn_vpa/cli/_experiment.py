@@ -45,7 +45,7 @@ def execute(
                 progress=progress,
             )
     except KeyboardInterrupt:
-        text = "Interrupted. What is finished is kept; type the same command again to go on."
+        text = "Interrupted. What is trained so far is kept; type the same command again to go on."
         complain(text)
         raise typer.Exit(130) from None
     results = Results(out)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ..errors import UsageError
+from ..files import save_figure
 from ..palette import COLOURS
 from ._console import complain, print_table, say
 from ._options import DataDirOption, DeviceOption, check_out, listed
@@ -154,5 +155,5 @@ def _write_figures(
 
     for name in datasets:
         picture = out / f"depth-{Path(name).stem.lower().replace(':', '-')}.png"
-        plot_depth(results, signals, name).savefig(picture, dpi=150)
+        save_figure(plot_depth(results, signals, name), picture)
         say(f"Wrote {picture}")

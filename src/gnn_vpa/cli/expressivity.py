@@ -1,6 +1,7 @@
 """``gnn-vpa expressivity``: which graphs a random network tells apart."""
 
 import csv
+import io
 import json
 from collections.abc import Sequence
 from enum import StrEnum
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from ..escape import csv_cell
+from ..files import save_figure, write_whole
 from ._console import print_table, progress, say
 from ._options import DataDirOption, DeviceOption, check_out, current, listed
 
@@ -171,27 +173,27 @@ def _write(
 ) -> None:
     from gnn_vpa.signal import plot_expressivity
 
-    folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"expressivity.{ending}" for ending in ("csv", "png", "svg")]
     _write_table(rows, paths[0])
     figure = plot_expressivity(rows)
     for picture in paths[1:]:
-        figure.savefig(picture, dpi=150)
+        save_figure(figure, picture)
     paths.append(folder / "provenance.json")
-    paths[-1].write_text(_provenance(options, device))
+    write_whole(paths[-1], _provenance(options, device))
     for path in paths:
         say(f"Wrote {path}")
 
 
 def _write_table(rows: Sequence["Separation"], path: Path) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        for row in rows:
-            cells = {**row._asdict(), "share": f"{row.share:.8f}", "noise": f"{row.noise:.3g}"}
-            cells["dataset"] = csv_cell(row.dataset)
-            cells["seed"] = "any" if row.seed is None else row.seed
-            writer.writerow([cells[column] for column in _COLUMNS])
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for row in rows:
+        cells = {**row._asdict(), "share": f"{row.share:.8f}", "noise": f"{row.noise:.3g}"}
+        cells["dataset"] = csv_cell(row.dataset)
+        cells["seed"] = "any" if row.seed is None else row.seed
+        writer.writerow([cells[column] for column in _COLUMNS])
+    write_whole(path, text.getvalue())
 
 
 def _provenance(options: dict[str, Any], device: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ..errors import UsageError
+from ..files import write_whole
 from ._console import console, progress, say
 from ._options import DataDirOption, DeviceOption, Variant, VariantOption, current
 
@@ -201,6 +202,5 @@ def _write(
         (watch or report).plot(plot)
         say(f"Wrote {plot}")
     if csv is not None:
-        csv.parent.mkdir(parents=True, exist_ok=True)
-        csv.write_text(csv_of((watch or report).to_frame()), encoding="utf-8")
+        write_whole(csv, csv_of((watch or report).to_frame()))
         say(f"Wrote {csv}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ..errors import UsageError
+from ..files import save_figure
 from ._console import print_table, progress, say
 from ._options import DataDirOption, check_out, listed
 
@@ -89,8 +90,7 @@ def theory(
         ],
     )
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        plot_layers(signals, f"{model.value.upper()} at the start").savefig(out, dpi=150)
+        save_figure(plot_layers(signals, f"{model.value.upper()} at the start"), out)
         say(f"Wrote {out}")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ..errors import UsageError
+from ..files import save_figure
 from ._console import print_table, progress, say
 from ._options import check_out
 
@@ -81,8 +82,7 @@ def _pictures(out: Path | None) -> list[Path]:
 def _draw(points: list["VariancePoint"], picture: Path) -> None:
     from gnn_vpa.signal import plot_variance
 
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    plot_variance(points).savefig(picture, dpi=150)
+    save_figure(plot_variance(points), picture)
 
 
 def _print(points: list["VariancePoint"]) -> None:

@@ -3,13 +3,13 @@
 import hashlib
 import logging
 import os
-import tempfile
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from ..errors import GnnVpaError
+from ..files import replacing
 from ._archive import check_source, list_files
 from .graphset import GraphSet
 from .tu import read_tu
@@ -87,14 +87,7 @@ def _open(path: Path) -> GraphSet:
 
 
 def _save(graphs: GraphSet, path: Path) -> None:
-    """Write to a file of its own first: another process sees a whole copy or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-    os.close(handle)
     metadata = {"format": _FORMAT, "name": graphs.name, "checksum": graphs.checksum()}
-    try:
-        tensors = {name: tensor.contiguous() for name, tensor in graphs.tensors().items()}
+    tensors = {name: tensor.contiguous() for name, tensor in graphs.tensors().items()}
+    with replacing(path) as part:
         save_file(tensors, part, metadata)
-        Path(part).replace(path)
-    finally:
-        Path(part).unlink(missing_ok=True)

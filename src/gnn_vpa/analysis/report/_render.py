@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...escape import printable
+from ...files import write_whole
 from ...palette import COLOURS
 from .. import _format
 from ..findings import verdict
@@ -84,19 +83,5 @@ def write_report(
         ...     write_report(pd.DataFrame(), pd.DataFrame(), {}, f"{folder}/report.html").name
         'report.html'
     """
-    page = render_report(folds, curves, provenance, signals)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=path.name, delete=False
-    ) as file:
-        try:
-            file.write(page)
-            file.close()
-            os.chmod(file.name, 0o644)  # noqa: PTH101  a temporary file is the owner's alone
-            os.replace(file.name, path)  # noqa: PTH105
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(file.name)  # noqa: PTH108
-            raise
-    return path
+    write_whole(path, render_report(folds, curves, provenance, signals))
+    return Path(path)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import UsageError
 from ...escape import printable
+from ...files import save_figure, write_whole
 from . import _frame, _table
 from ._run import Kept, Loss
 from ._step import Step
@@ -92,8 +93,7 @@ class Report:
 
         figure = draw(self.steps)
         if path is not None:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=150)
+            save_figure(figure, path)
         return figure
 
     def to_html(self, path: str | Path | None = None) -> str:
@@ -102,8 +102,7 @@ class Report:
 
         page = render(self)
         if path is not None:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_text(page, encoding="utf-8")
+            write_whole(path, page)
         return page
 
     def __str__(self) -> str:
