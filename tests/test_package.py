@@ -8,6 +8,7 @@ import pkgutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
@@ -91,3 +92,25 @@ def test_the_command_line_tells_the_version(root: Path) -> None:
         [sys.executable, "-m", "gnn_vpa", "--version"], check=True, capture_output=True, text=True
     )
     assert done.stdout == f"gnn-vpa {gnn_vpa.__version__}\n"
+
+
+def test_the_data_of_the_demo_are_part_of_the_package(root: Path) -> None:
+    # hatchling packs what lies in the package, unless git ignores it.
+    wheel = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    assert wheel["targets"]["wheel"] == {"packages": ["src/gnn_vpa"]}
+    data = root / "src" / "gnn_vpa" / "graphs" / "data"
+    assert sorted(path.name for path in data.iterdir()) == ["MUTAG.zip", "NOTICE.md"]
+    if (root / ".git").exists():
+        command = ["git", "check-ignore", "--quiet", str(data / "MUTAG.zip")]
+        assert subprocess.run(command, cwd=root).returncode == 1
+
+
+def test_a_wheel_has_the_data_of_the_demo(root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=root, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        assert {f"gnn_vpa/graphs/data/{name}" for name in ("MUTAG.zip", "NOTICE.md")} <= set(
+            packed.namelist()
+        )

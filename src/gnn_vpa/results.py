@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .errors import UsageError
+from .escape import plain
+from .files import write_whole
 from .spelling import listed, path_text, whole_number, whole_numbers
 
 if TYPE_CHECKING:
@@ -43,8 +45,14 @@ class Results:
 
     def __init__(self, run: str | Path) -> None:
         from .experiments import read_provenance
+        from .experiments.store import FILE
 
         path = Path(run)
+        if path.is_file() and path.name != FILE:
+            raise UsageError(
+                f"{path} is no run: name the folder that gnn-vpa run or reproduce has written to, "
+                f"or {FILE} in it"
+            )
         self.folder = path.parent if path.is_file() else path
         self.provenance = read_provenance(self.folder)
 
@@ -74,7 +82,10 @@ class Results:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """A row for each method and data set: ours in percent, and the paper's where it has it."""
+        """A row for each method and data set: ours in percent, and the paper's where it has it.
+
+        `note` says what must be known beside a mean, see `gnn_vpa.analysis.summarise`.
+        """
         from .analysis import compare_with_paper, summarise
 
         paper = ["paper", "paper_std", "difference", "z", "within"]
@@ -115,7 +126,7 @@ class Results:
                 return analysis.write_markdown(self.folds, self.curves, self.provenance, path)
             case ".tex":
                 tables = [
-                    f"% {setting}\n" + analysis.to_latex(analysis.accuracy_table(folds))
+                    f"% {plain(str(setting))}\n" + analysis.to_latex(analysis.accuracy_table(folds))
                     for setting, folds in analysis.split_by_setting(self.folds)
                 ]
                 text = "\n".join(tables)
@@ -126,8 +137,7 @@ class Results:
                     f"a report cannot be written as {other or path.name!r}: "
                     f"use a name that ends in .{', .'.join(FORMATS)}"
                 )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
         return path
 
     def record(self, root: str | Path = ".") -> Path:
@@ -191,7 +201,7 @@ def run(
         features: Node features: auto, ones, degree or labels.
         variant: The models as `released`, or as `printed` in the paper.
         baselines: Of majority and wl; True for both.
-        device: auto, cpu, cuda or a `torch.device`.
+        device: auto, cpu, cuda, one of several such as cuda:1, or a `torch.device`.
         out: Folder for the results; without it, one under `runs/` named after the data sets.
         data_dir: A folder to look for data in first.
         progress: Told of each step, see `gnn_vpa.experiments.Progress`.

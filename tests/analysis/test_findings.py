@@ -106,3 +106,41 @@ def test_agreement_with_the_paper_is_counted(make_folds) -> None:
     assert any(
         s.startswith("1 of 2 numbers that the paper has too is within") for s in findings(folds)
     )
+
+
+LOST = [math.nan] * 3
+
+
+def test_a_lead_over_fewer_folds_says_over_how_many(make_folds) -> None:
+    first, *rest = findings(make_folds({SUM: around(0.6)[:7] + LOST, VPA: around(0.8, 1)}))
+    assert "sum (+19.6 points over 7 of 10 pairs, 95 % interval" in first
+    assert any(s.startswith("Not over all folds: GIN+sum on mine (7 of 10).") for s in rest)
+
+
+def test_folds_that_left_no_trace_are_missed(make_folds) -> None:
+    folds = make_folds({SUM: around(0.6)[:7], VPA: around(0.8, 1)}).assign(num_folds=10)
+    first, last = findings(folds)
+    assert "over 7 of 10 pairs" in first
+    assert last.startswith("Not over all folds: GIN+sum on mine (7 of 10).")
+
+
+def test_a_lead_on_fewer_data_sets_says_on_how_many(make_folds) -> None:
+    other = ("other", "GIN", "vpa")
+    first, *_ = findings(make_folds({SUM: around(0.6), VPA: around(0.8, 1), other: around(0.7)}))
+    assert "over 2 data sets, vpa is more accurate than sum (+20.0 points on 1 of them" in first
+    assert "over 10 of 20 pairs" in first
+
+
+def test_the_best_cell_says_what_it_stands_for(make_folds) -> None:
+    first, *_ = findings(make_folds({VPA: around(0.8)[:7] + LOST}))
+    assert "% (7 of 10 folds) on mine." in first
+
+
+def test_one_class_tells_nothing(make_folds) -> None:
+    folds = make_folds({SUM: [1.0] * 3, VPA: [1.0] * 3}).assign(classes=1)
+    assert findings(folds)[-1].startswith("mine has only one class, so that every method is right")
+
+
+def test_incomplete_numbers_beside_the_papers_are_counted(make_folds) -> None:
+    folds = make_folds({("MUTAG", "GIN", "vpa"): around(0.867)[:7] + LOST})
+    assert any(s.endswith("1 of ours is incomplete.") for s in findings(folds))

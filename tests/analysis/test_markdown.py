@@ -1,9 +1,12 @@
 """A run in Markdown: complete, and no more than the numbers say."""
 
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 
 from gnn_vpa.analysis import write_markdown
 from gnn_vpa.analysis._format import MINUS
@@ -60,3 +63,49 @@ def test_provenance_is_a_nested_list(exact: pd.DataFrame, tmp_path: Path) -> Non
     provenance = {"epochs": [200], "versions": {"torch": "2.13"}}
     text = write_markdown(exact, pd.DataFrame(), provenance, tmp_path / "r.md").read_text()
     assert "- epochs: 200\n- versions:\n  - torch: 2.13\n" in text
+
+
+NASTY = "a|b\n# <script>alert(1)</script> `x` \x1b[31m"
+
+
+def _cells_by_row(text: str) -> list[int]:
+    page = MarkdownIt("commonmark").enable("table").render(text)
+    return [
+        len(re.findall(r"<t[hd][ >]", row))
+        for table in page.split("<table>")[1:]
+        for row in table.split("<tr>")[1:]
+    ]
+
+
+def test_a_name_cannot_break_out_of_the_page(make_folds, make_curves, tmp_path: Path) -> None:
+    folds = make_folds({(NASTY, "GIN", aggr): [0.8, 0.9] for aggr in ("sum", "vpa")}, NASTY)
+    made = write_markdown(folds, make_curves(folds), {NASTY: {NASTY: [NASTY]}}, tmp_path / "r.md")
+    text = made.read_text(encoding="utf-8")
+    page = MarkdownIt("commonmark").enable("table").render(text)
+    assert "<script" not in page
+    assert "\x1b" not in text
+    assert page.count("<h1>") == 1
+    assert _cells_by_row(text) == [3] * 3 + [7] * 2
+    for picture in (tmp_path / "img").iterdir():
+        ElementTree.parse(picture)
+
+
+def test_data_sets_that_differ_in_signs_alone_have_a_picture_each(
+    make_folds, make_curves, tmp_path: Path
+) -> None:
+    folds = make_folds({(name, "GIN", "vpa"): [0.8, 0.9] for name in ("a b", "a-b", "数")})
+    write_markdown(folds, make_curves(folds), {}, tmp_path / "r.md")
+    drawn = {path.name: path.read_text("utf-8") for path in (tmp_path / "img").iterdir()}
+    titles = {re.search("<title>(.*?)</title>", picture)[1] for picture in drawn.values()}
+    assert titles == {f"Training loss of GIN on {name}" for name in ("a b", "a-b", "数")}
+
+
+def test_every_cell_says_what_it_stands_for(exact: pd.DataFrame, tmp_path: Path) -> None:
+    exact.loc[0, "status"] = "diverged"
+    text = write_markdown(exact, pd.DataFrame(), {}, tmp_path / "r.md").read_text()
+    dataset, model, aggregation = exact.loc[0, ["dataset", "model", "aggregation"]]
+    (line,) = [
+        li for li in text.splitlines() if li.startswith(f"| {dataset} | {model}+{aggregation}")
+    ]
+    assert "(2 of 3 folds) |" in line
+    assert any("| 26 of 27 |" in li for li in text.splitlines())

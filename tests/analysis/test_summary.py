@@ -56,3 +56,44 @@ def test_settings_do_not_mix(make_folds) -> None:
 def test_a_missing_column_is_named(make_folds) -> None:
     with pytest.raises(UsageError, match="no column test_acc"):
         summarise(make_folds({CELL: [0.7]}).drop(columns="test_acc"))
+
+
+def note(folds: pd.DataFrame) -> str:
+    (text,) = summarise(folds)["note"]
+    return text
+
+
+def test_a_complete_mean_needs_no_note(make_folds) -> None:
+    assert note(make_folds({CELL: [0.7] * 10}).assign(num_folds=10, classes=2)) == ""
+
+
+def test_a_mean_without_its_diverged_folds_says_so(make_folds) -> None:
+    assert note(make_folds({CELL: [0.7] * 7 + [math.nan] * 3})) == "7 of 10 folds"
+    assert note(make_folds({CELL: [math.nan] * 2})) == "0 of 2 folds"
+
+
+def test_a_mean_without_folds_that_left_no_trace_says_so(make_folds) -> None:
+    assert note(make_folds({CELL: [0.7] * 7}).assign(num_folds=10)) == "7 of 10 folds"
+
+
+def test_without_a_number_that_was_asked_for_other_methods_tell_it(make_folds) -> None:
+    dataset, model, _ = CELL
+    other = (dataset, model, "another")
+    cells = summarise(make_folds({CELL: [0.7] * 7, other: [0.7] * 10})).set_index("aggregation")
+    assert cells["note"].to_dict() == {CELL[2]: "7 of 10 folds", "another": ""}
+
+
+def test_a_lost_seed_is_said_where_its_fold_has_another(make_folds) -> None:
+    seeds = [make_folds({CELL: [0.6, 0.7]}), make_folds({CELL: [0.6, math.nan]}, seed=1)]
+    assert note(pd.concat(seeds)) == "3 of 4 trainings"
+
+
+def test_one_class_is_said(make_folds) -> None:
+    assert note(make_folds({CELL: [1.0] * 3}).assign(classes=1)) == "one class"
+    both = make_folds({CELL: [1.0, 1.0, math.nan]}).assign(classes=1)
+    assert note(both) == "one class, 2 of 3 folds"
+
+
+def test_an_unknown_number_of_classes_is_not_one(make_folds) -> None:
+    folds = make_folds({CELL: [1.0] * 3})
+    assert note(folds.assign(classes=pd.array([pd.NA] * 3, "Int64"))) == ""

@@ -90,3 +90,41 @@ def test_a_cell_knows_its_published_counterpart(make_folds) -> None:
 def test_no_folds_make_an_empty_table(make_folds) -> None:
     table = accuracy_table(make_folds({("MUTAG", "GIN", "vpa"): [0.8]}).iloc[:0])
     assert (table.datasets, table.groups) == ((), ())
+
+
+def test_a_data_set_called_avg_is_a_data_set(make_folds) -> None:
+    folds = make_folds({("Avg", "GIN", "vpa"): [0.5] * 2, ("mine", "GIN", "vpa"): [0.9] * 2})
+    table = accuracy_table(folds)
+    row = rows(table)["GIN+vpa"]
+    assert table.datasets == ("Avg", "mine")
+    assert row.cells["Avg"].mean == pytest.approx(50)
+    assert row.average.mean == pytest.approx(70)
+
+
+LOST = [math.nan] * 3 + [0.9] * 7
+
+
+def test_means_over_different_folds_are_not_compared(make_folds) -> None:
+    folds = make_folds({("mine", "GIN", "sum"): LOST, ("mine", "GIN", "vpa"): [0.8] * 10})
+    by_label = rows(accuracy_table(folds))
+    assert not any(row.cells["mine"].best for row in by_label.values())
+    assert by_label["GIN+sum"].cells["mine"].note == "7 of 10 folds"
+    assert by_label["GIN+vpa"].cells["mine"].note == ""
+    assert by_label["GIN+sum"].p_note == "7 of 10 pairs"
+
+
+def test_as_many_folds_but_other_ones_are_not_compared_either(make_folds) -> None:
+    folds = make_folds({("mine", "GIN", "sum"): LOST, ("mine", "GIN", "vpa"): LOST[::-1]})
+    assert not any(row.cells["mine"].best for row in accuracy_table(folds).rows)
+
+
+def test_means_over_the_same_folds_are_compared_however_few_they_are(make_folds) -> None:
+    folds = make_folds({("mine", "GIN", name): LOST for name in ("sum", "vpa")})
+    assert all(row.cells["mine"].best for row in accuracy_table(folds).rows)
+
+
+def test_an_average_says_what_its_parts_lack(make_folds) -> None:
+    folds = make_folds({("a", "GIN", "vpa"): LOST, ("b", "GIN", "vpa"): [1.0] * 10})
+    folds["classes"] = folds["dataset"].map({"a": 2, "b": 1})
+    average = rows(accuracy_table(folds))["GIN+vpa"].average
+    assert average.note == "1 data set of one class, 1 incomplete"

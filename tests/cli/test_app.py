@@ -1,6 +1,7 @@
 """The command line as a process: what a shell, a pipe and an impatient user see."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import time
 
 import pytest
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.testing import CliRunner
 
 import gnn_vpa
@@ -94,3 +95,41 @@ def test_an_interrupt_ends_in_one_line_and_130() -> None:
         process.send_signal(signal.SIGINT)
         assert process.stderr.read() == "Interrupted.\n"
     assert process.returncode == 130
+
+
+def _help(command: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 200)
+    result = CliRunner().invoke(app, [*command, "--help"])
+    assert result.exit_code == 0
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", result.stdout).split())
+
+
+def _command(names: list[str]) -> TyperCommand:
+    found = typer.main.get_group(app)
+    for name in names:
+        found = found.commands[name]
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_shows_every_word_that_was_written(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = _help(command, monkeypatch)
+    declared = _command(command)
+    for parameter in declared.params:
+        text = " ".join((getattr(parameter, "help", None) or "").split())
+        assert text in shown, parameter.name
+        if isinstance(default := getattr(parameter, "show_default", None), str):
+            assert f"[default: ({default})]" in shown, parameter.name
+    text = " ".join((declared.help or "").replace("\\[", "[").split())
+    assert text in shown
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_help_text_is_written_as_markup(command: list[str]) -> None:
+    # Rich takes [default: x] and [extra] for its own, and leaves them out.
+    declared = _command(command)
+    for text in (declared.help, *(getattr(p, "help", None) for p in declared.params)):
+        assert not re.search(r"(?<!\\)\[[a-z/]", text or ""), text

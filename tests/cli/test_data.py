@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from gnn_vpa.cli._errors import ExplainingGroup
 from gnn_vpa.cli.data import app
-from gnn_vpa.graphs import download_dir, locate
+from gnn_vpa.graphs import download_dir
 
 root = typer.Typer(cls=ExplainingGroup)
 root.add_typer(app, name="data")
@@ -17,7 +17,6 @@ root.add_typer(app, name="data")
 def nothing_but_our_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GNN_VPA_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("GNN_VPA_DATA", raising=False)
-    monkeypatch.setattr(locate, "_mutag_of_grakel", lambda: None)
 
 
 def data(*arguments: str | Path) -> tuple[int, str, str]:
@@ -69,25 +68,36 @@ def test_check_goes_on_after_a_damaged_archive(tmp_path: Path) -> None:
     assert code == 1
     assert "MINE\t1\t1\t2.000\t1.000\t0\t0" in out.splitlines()
     assert "MINE: nothing is published" in out
-    assert "MUTAG_A.txt, line 1: 'x' is not a whole number" in err
+    assert "MUTAG_A.txt, line 1, column 2: 'x' is not a whole number" in err
     assert "Traceback" not in err
 
 
 def test_check_of_what_is_not_here_is_wrong_use() -> None:
-    code, _, err = data("check")
-    assert code == 2
-    assert "gnn-vpa data get NAME" in err
     code, _, err = data("check", "MUTAGG")
     assert code == 2
     assert "did you mean MUTAG?" in err
 
 
 def test_get_fetches_into_the_folder_that_list_looks_in(tmp_path: Path) -> None:
+    write_zip(tmp_path / "site", "MINE", "1, 2\n")
+    code, out, err = data("get", "MINE", "--url", (tmp_path / "site").as_uri())
+    assert (code, out) == (0, f"MINE\t{download_dir() / 'MINE.zip'}\n")
+    assert "Getting MINE" in err
+    assert str(download_dir() / "MINE.zip") in data("list")[1]
+
+
+def test_get_refuses_what_only_has_the_name_of_a_set_of_the_paper(tmp_path: Path) -> None:
     write_zip(tmp_path / "site", "PTC_FM", "1, 2\n")
-    code, out, err = data("get", "ptc", "--url", (tmp_path / "site").as_uri())
-    assert (code, out) == (0, f"PTC_FM\t{download_dir() / 'PTC_FM.zip'}\n")
-    assert "Getting ptc" in err
-    assert str(download_dir() / "PTC_FM.zip") in data("list")[1]
+    code, _, err = data("get", "ptc", "--url", (tmp_path / "site").as_uri())
+    assert code == 1
+    assert "has other graphs than the data set of the paper" in err
+    assert list(download_dir().iterdir()) == []
+
+
+def test_mutag_comes_with_the_package() -> None:
+    code, out, _ = data("check")
+    assert code == 0
+    assert "MUTAG\t188\t2\t17.931\t19.793\t7\t0" in out.splitlines()
 
 
 def test_get_of_an_impossible_name_is_wrong_use() -> None:

@@ -42,6 +42,7 @@ def test_a_file_elsewhere_says_by_its_ending_what_it_is(finished: Path, tmp_path
     ("arguments", "message"),
     [
         (["no/such/run"], "there are no results in no/such/run"),
+        ([__file__], f"{__file__} is no run: name the folder"),
         ([".", "--format", "docx"], "--format: 'docx' is unknown: use html, md, tex, csv"),
     ],
 )

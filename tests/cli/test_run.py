@@ -1,7 +1,9 @@
 """``gnn-vpa run`` as a user meets it."""
 
+import csv
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -158,4 +160,42 @@ def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
     assert process.returncode == 130
-    assert rest == "Interrupted. What is finished is kept; type the same command again to go on.\n"
+    kept = "What is trained so far is kept; type the same command again to go on."
+    assert rest == f"Interrupted. {kept}\n"
+
+
+@pytest.mark.parametrize("command", [["run", "MUTAG"], ["demo"], ["probe", "MUTAG"], ["depth"]])
+@pytest.mark.parametrize("device", ["cpu:3", "cudax", "cuda:99"])
+def test_a_device_that_is_not_there_is_refused_by_name(
+    command: list[str], device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, [*command, "--device", device])
+    assert result.exit_code == 2
+    assert device in result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_number_that_stands_for_fewer_folds_says_so(tmp_path: Path) -> None:
+    arguments = ["MUTAG", "--model", "sgc", "--aggr", "vpa", *QUICK, "--out", str(tmp_path)]
+    assert _run(*arguments).exit_code == 0
+    with sqlite3.connect(tmp_path / "results.sqlite") as results:
+        results.execute("UPDATE folds SET status = 'diverged' WHERE fold = 1")
+        results.execute("UPDATE datasets SET classes = 1")
+    results.close()
+    result = CliRunner().invoke(app, ["report", str(tmp_path), "--format", "html,md,tex,csv"])
+    assert result.exit_code == 0, result.output
+    assert "(one class, 2 of 3 folds)\t" in result.stdout
+    for ending in ("html", "md", "tex"):
+        assert "(one class, 2 of 3 folds)" in (tmp_path / f"report.{ending}").read_text()
+    rows = list(csv.DictReader((tmp_path / "report.csv").read_text().splitlines()))
+    assert [row["status"] for row in rows] == ["done", "diverged", "done"]
+    assert {(row["num_folds"], row["classes"]) for row in rows} == {("3", "1")}
+
+
+def test_a_finished_cell_says_how_many_folds_its_mean_is_over() -> None:
+    from gnn_vpa.cli._progress import _accuracy
+
+    assert _accuracy([0.8, 0.9], 2) == "85.0 ± 7.1 %"
+    assert _accuracy([0.8, 0.9], 3) == "85.0 ± 7.1 % (2 of 3 folds)"

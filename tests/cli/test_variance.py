@@ -65,7 +65,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     out = tmp_path / "file" / "folder"
     result = CliRunner().invoke(app, ["variance", *QUICK, "--out", str(out)])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert str(out) in result.stderr
 
 

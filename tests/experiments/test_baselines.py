@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from gnn_vpa.errors import GnnVpaError
 from gnn_vpa.experiments import baselines
@@ -54,6 +55,13 @@ def test_a_data_set_that_is_too_large_says_so(
 ) -> None:
     monkeypatch.setattr(baselines, "_MOST_EDGES", 10)
     assert obstacle("wl", toy) == "200 edges are more than grakel can hold (10)"
+
+
+def test_a_graph_without_nodes_is_beyond_the_kernel() -> None:
+    none = torch.empty(2, 0, dtype=torch.int64)
+    hollow = GraphSet.from_pyg([Data(edge_index=none, num_nodes=n, y=0) for n in (0, 1)])
+    assert obstacle("wl", hollow) == "1 graph(s) have no node, and grakel knows no such graph"
+    assert obstacle("majority", hollow) is None
 
 
 def test_equal_validation_accuracies_are_settled_by_the_first(toy: GraphSet) -> None:

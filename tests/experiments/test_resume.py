@@ -20,10 +20,11 @@ class Seen(Progress):
             raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize("pause", [0.0, 1e9], ids=["written each epoch", "written at Ctrl-C"])
 def test_an_interrupted_cell_goes_on_to_the_same_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pause: float
 ) -> None:
-    monkeypatch.setattr(checkpoint, "_PAUSE", 0.0)
+    monkeypatch.setattr(checkpoint, "_PAUSE", pause)
     cells = identify(
         expand(["MUTAG"], aggrs=["vpa"], protocol=Protocol(epochs=4), folds=2).cells
     ).cells

@@ -1,7 +1,12 @@
 """The file that results are kept in, and what happens when it cannot be one."""
 
+import os
 import shutil
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +14,8 @@ import numpy as np
 import pytest
 
 from gnn_vpa.errors import GnnVpaError, UsageError
-from gnn_vpa.experiments import Cell, Store, read_curves, read_folds
+from gnn_vpa.experiments import Cell, Store, _sqlite, read_curves, read_folds, read_provenance
+from gnn_vpa.experiments.estimate import seen
 from gnn_vpa.experiments.store import finished, query
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.training import Outcome, Task
@@ -138,3 +144,121 @@ def test_reading_leaves_the_file_alone(tmp_path: Path, toy: GraphSet) -> None:
         _record(store, toy)
     with pytest.raises(GnnVpaError, match="readonly"):
         query(tmp_path, "DELETE FROM folds")
+
+
+def test_an_empty_file_is_one_that_is_yet_to_be_filled(tmp_path: Path, toy: GraphSet) -> None:
+    (tmp_path / "results.sqlite").touch()  # as a full disk leaves it
+    assert finished(tmp_path) == set()
+    assert seen(tmp_path, "cpu") == []
+    assert read_folds(tmp_path).empty
+    assert read_curves(tmp_path).empty
+    with Store(tmp_path) as store:
+        _record(store, toy)
+    assert len(read_folds(tmp_path)) == 2
+
+
+def test_a_file_that_another_process_is_creating_holds_no_results(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "results.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("CREATE TABLE sessions (id)")
+        assert finished(tmp_path) == set()
+        assert seen(tmp_path, "cpu") == []
+
+
+_STARTS = """
+import os, sys, time, traceback
+from gnn_vpa.experiments.estimate import seen
+from gnn_vpa.experiments.store import Store, finished
+
+for run in range(int(sys.argv[2])):
+    folder, begin = os.path.join(sys.argv[1], str(run)), time.time() + 0.05
+    children = []
+    for _ in range(8):
+        if not (child := os.fork()):
+            try:
+                time.sleep(max(0, begin - time.time()))
+                for _ in range(3):  # as the command line does: it looks, then it starts
+                    seen(folder, "cpu"), finished(folder)
+                with Store(folder) as store:
+                    assert store.finished() == finished(folder) == set()
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        children.append(child)
+    failed = [child for child in children if os.waitpid(child, 0)[1]]
+    assert not failed, f"{len(failed)} of {len(children)}"
+"""
+
+
+def test_processes_may_start_at_once_in_a_new_folder(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _STARTS, str(tmp_path), "10"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def _damage(folder: Path, statement: str) -> None:
+    with closing(sqlite3.connect(folder / "results.sqlite")) as connection, connection:
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize("table", ["sessions", "datasets", "cells", "folds"])
+def test_a_missing_table_is_named(tmp_path: Path, toy: GraphSet, table: str) -> None:
+    with Store(tmp_path) as store:
+        _record(store, toy)
+    _damage(tmp_path, f"DROP TABLE {table}")
+    for opening in (Store, read_folds, read_curves, read_provenance, finished):
+        with pytest.raises(GnnVpaError, match=rf"results.sqlite is damaged .*no table {table}\)"):
+            opening(tmp_path)
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    Store(tmp_path).__exit__(None, None, None)
+    _damage(tmp_path, "ALTER TABLE folds DROP COLUMN val_acc")
+    with pytest.raises(GnnVpaError, match="no column val_acc of table folds"):
+        read_folds(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("statement", "reading"),
+    [
+        ("UPDATE cells SET options = '{'", read_folds),
+        ("UPDATE cells SET options = 'null'", read_curves),
+        ("UPDATE sessions SET versions = '[1]'", read_provenance),
+        ("UPDATE sessions SET configuration = x'ff'", read_provenance),
+        ("UPDATE folds SET curve_test_acc = x'00'", read_curves),
+        ("UPDATE folds SET curve_val_acc = 'text of 12 b'", read_curves),
+    ],
+)
+def test_bad_content_is_said_to_be_damage(
+    tmp_path: Path, toy: GraphSet, statement: str, reading: Callable[[Path], object]
+) -> None:
+    with Store(tmp_path) as store:
+        _record(store, toy)
+    _damage(tmp_path, statement)
+    with pytest.raises(GnnVpaError, match=r"results.sqlite is damaged .*: restore a copy"):
+        reading(tmp_path)
+
+
+def test_a_file_that_ends_early(tmp_path: Path, toy: GraphSet) -> None:
+    with Store(tmp_path) as store:
+        _record(store, toy)
+    content = (tmp_path / "results.sqlite").read_bytes()
+    for size in (50, 100, 512, 4096, len(content) - 4096):
+        (tmp_path / "results.sqlite").write_bytes(content[:size])
+        for opening in (Store, read_folds):
+            with pytest.raises(GnnVpaError, match=r"damaged.* move it away"):
+                opening(tmp_path)
+
+
+def test_a_file_system_without_locks_is_named(tmp_path: Path) -> None:
+    error = sqlite3.OperationalError("locking protocol")
+    error.sqlite_errorcode = sqlite3.SQLITE_PROTOCOL
+    with (
+        pytest.raises(GnnVpaError, match=r"files cannot be locked in .*--out"),
+        _sqlite.explained(tmp_path / "results.sqlite"),
+    ):
+        raise error

@@ -35,7 +35,7 @@ def test_two_processes_record_what_one_records(tmp_path: Path) -> None:
 _ENDLESS = """
 from gnn_vpa.experiments import expand, run_grid
 from gnn_vpa.training import Protocol
-cells = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=10**6), seeds=range(2)).cells
+cells = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=10**5), seeds=range(2)).cells
 run_grid(cells, {out!r}, device="cpu", workers=2)
 """
 
@@ -56,6 +56,23 @@ def test_assistants_leave_with_the_process_they_work_for(
         assert _until(lambda: not Path(f"/proc/{assistant}").exists(), 20)
     finally:
         parent.kill()
+
+
+def test_after_ctrl_c_the_states_of_all_processes_are_kept(tmp_path: Path) -> None:
+    for seconds in (1, 2, 4, 8):  # so that all have trained an epoch; states are due after 20 s
+        program = _ENDLESS.format(out=str(tmp_path))
+        parent = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
+        try:
+            assert _until(lambda: len(list(tmp_path.glob("checkpoints/*.lock"))) == 2, 120)
+            time.sleep(seconds)
+            parent.send_signal(signal.SIGINT)
+            assert parent.wait(60) != 0
+        finally:
+            parent.kill()
+            parent.wait()
+        if len(list(tmp_path.glob("checkpoints/*.pt"))) == 2:
+            break
+    assert len(list(tmp_path.glob("checkpoints/*"))) == 2  # and neither locks nor halves of files
 
 
 def _until(condition, seconds):

@@ -1,7 +1,10 @@
 """Against a server of our own that fails in the ways that servers fail."""
 
 import errno
+import importlib
 import io
+import re
+import shutil
 import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,8 +14,11 @@ from threading import Thread
 import pytest
 
 from gnn_vpa.errors import GnnVpaError, UsageError
-from gnn_vpa.graphs import download, download_dir, read_tu
+from gnn_vpa.graphs import _contents, download, download_dir, read_tu
+from gnn_vpa.paper import archive_names
 
+limits = importlib.import_module("gnn_vpa.graphs.download")
+KNOWN = dict(_contents.CONTENTS)
 MUTAG = {
     "MUTAG/MUTAG_A.txt": "1, 2\n2, 1\n" + "3, 4\n4, 3\n" * 2000,
     "MUTAG/MUTAG_graph_indicator.txt": "1\n1\n2\n2\n",
@@ -44,6 +50,8 @@ class Server(ThreadingHTTPServer):
     statuses: list[int]  # what the next answers say instead of sending anything
     with_ranges = True
     with_length = True
+    length: str | None = None  # what it claims in the place of the truth
+    endless = False
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -75,8 +83,13 @@ class Handler(BaseHTTPRequestHandler):
             self.send_response(200)
             body = server.content
         if server.with_length:
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Length", server.length or str(len(body)))
         self.end_headers()
+        while server.endless:
+            try:
+                self.wfile.write(bytes(1 << 16))
+            except OSError:
+                return  # enough: nobody listens any more
         self.wfile.write(body[: server.cut_after.pop(0)] if server.cut_after else body)
 
     def log_message(self, *_: object) -> None:
@@ -91,6 +104,16 @@ def server() -> Iterator[Server]:
         yield running
         running.shutdown()
         thread.join()
+
+
+@pytest.fixture(autouse=True)
+def toy_content(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let the small MUTAG of these tests be the one that is known."""
+    packed = tmp_path / "known" / "MUTAG.zip"
+    packed.parent.mkdir()
+    packed.write_bytes(zipped(MUTAG))
+    monkeypatch.setitem(_contents.CONTENTS, "MUTAG", read_tu(packed).checksum())
+    shutil.rmtree(packed.parent)
 
 
 def get(server: Server, folder: Path, name: str = "MUTAG", **options: object) -> Path:
@@ -151,7 +174,9 @@ def test_a_server_with_a_bad_moment(server: Server, tmp_path: Path) -> None:
 def test_a_truncated_file_of_unknown_length(server: Server, tmp_path: Path) -> None:
     server.with_length = False
     server.cut_after = [1000]
-    with pytest.raises(GnnVpaError, match=r"what arrived for MUTAG is not a sound zip archive"):
+    with pytest.raises(
+        GnnVpaError, match=r"what arrived for MUTAG cannot be used .*is not a whole zip archive"
+    ):
         get(server, tmp_path)
     assert list(tmp_path.glob("MUTAG*")) == []
 
@@ -159,15 +184,29 @@ def test_a_truncated_file_of_unknown_length(server: Server, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"<html>Please log in</html>", "is not a sound zip archive"),
+        (b"<html>Please log in</html>", "is not a whole zip archive"),
         (zipped({"OTHER/OTHER_A.txt": "1, 2\n"}), "does not hold MUTAG_A.txt"),
         (zipped(MUTAG | {"../evil.txt": "x"}), "names a path outside of its folder"),
         (zipped(MUTAG | {"/evil.txt": "x"}), "names a path outside of its folder"),
         (zipped(MUTAG | {"MUTAG\\..\\..\\evil.txt": "x"}), "names a path outside of its folder"),
         (damaged(zipfile.ZIP_STORED), "is damaged in MUTAG/MUTAG_A.txt"),
-        (damaged(zipfile.ZIP_DEFLATED), "is not a sound zip archive"),
+        (damaged(zipfile.ZIP_DEFLATED), "is not a whole zip archive"),
+        (zipped(MUTAG | {"MUTAG/MUTAG_graph_labels.txt": "1\n1\n"}), "has other graphs than the"),
+        (zipped(MUTAG | {"MUTAG/MUTAG_node_labels.txt": "1\n1\n1\n2\n"}), "has other graphs than"),
+        (zipped(MUTAG | {"MUTAG/MUTAG_A.txt": "1, 9\n"}), "line 1: node 9 does not exist"),
     ],
-    ids=["a page", "another set", "dots", "absolute", "backslashes", "changed", "broken"],
+    ids=[
+        "a page",
+        "another set",
+        "dots",
+        "absolute",
+        "backslashes",
+        "changed",
+        "broken",
+        "other classes",
+        "labels",
+        "wrong",
+    ],
 )
 def test_wrong_content_is_removed(
     content: bytes, message: str, server: Server, tmp_path: Path
@@ -176,6 +215,53 @@ def test_wrong_content_is_removed(
     with pytest.raises(GnnVpaError, match=message):
         get(server, tmp_path)
     assert list(tmp_path.glob("MUTAG*")) == []
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_how_it_is_packed_does_not_matter(compression: int, server: Server, tmp_path: Path) -> None:
+    windows = {name: text.replace("\n", "\r\n") for name, text in MUTAG.items()}
+    server.content = zipped(windows | {"MUTAG/README.txt": "text"}, compression)
+    assert read_tu(get(server, tmp_path)).num_graphs == 2
+
+
+def test_a_server_without_an_end(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.endless, server.with_length = True, False
+    monkeypatch.setattr(limits, "_LARGEST_KNOWN", 1 << 20)
+    with pytest.raises(GnnVpaError, match=r"sends more than 1,048,576 bytes.* was removed"):
+        get(server, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_claims_to_have_no_end(server: Server, tmp_path: Path) -> None:
+    server.length = "99999999999999"
+    with pytest.raises(GnnVpaError, match=r"sends more than 134,217,728 bytes.* was removed"):
+        get(server, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("length", ["-5", "many"])
+def test_a_server_that_does_not_know_its_length(
+    length: str, server: Server, tmp_path: Path
+) -> None:
+    server.length = length
+    assert get(server, tmp_path).read_bytes() == server.content
+
+
+def test_what_is_no_address(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"nowhere/MUTAG.zip is no address"):
+        download("MUTAG", tmp_path, base_url="nowhere")
+
+
+def test_the_known_contents(tu_dir: Path) -> None:
+    for name in ("MUTAG", "PTC_FM", "PTC_MR", "PROTEINS", "ENZYMES", "IMDB-MULTI"):
+        assert read_tu(tu_dir / f"{name}.zip").checksum() == KNOWN[name]
+
+
+def test_every_set_of_the_paper_has_a_known_content() -> None:
+    assert set(archive_names()) <= set(KNOWN)
+    assert all(re.fullmatch(r"[0-9a-f]{64}", content) for content in KNOWN.values())
 
 
 def test_a_set_that_the_collection_does_not_have(server: Server, tmp_path: Path) -> None:

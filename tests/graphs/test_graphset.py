@@ -1,8 +1,11 @@
+import math
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -63,11 +66,57 @@ def test_a_graph_that_is_not_there(index: int) -> None:
         ("node_labels", torch.zeros(4, 1, dtype=torch.int64), "node_labels must have 5 rows"),
         ("node_attributes", torch.zeros(5), "node_attributes must have 5 rows"),
         ("edge_attributes", torch.zeros(5, 1), "edge_attributes must have 6 rows"),
+        ("y", torch.tensor([0.0, float("nan")]), "y must be int64, but is torch.float32"),
+        ("node_labels", torch.zeros(5, 1), "node_labels must be int64, but is torch.float32"),
     ],
 )
 def test_parts_that_do_not_fit(field: str, value: Tensor, message: str) -> None:
     with pytest.raises(GnnVpaError, match=f"paths: .*{message}"):
         GraphSet("paths", **(parts() | {field: value}))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    field=st.sampled_from(["node_attributes", "edge_attributes"]),
+    row=st.integers(0, 4),
+    column=st.integers(0, 2),
+    value=st.sampled_from([math.nan, math.inf, -math.inf]),
+)
+def test_a_number_that_is_not_finite_is_named(
+    field: str, row: int, column: int, value: float
+) -> None:
+    rows = 5 if field == "node_attributes" else 6
+    tensor = torch.zeros(rows, 3)
+    tensor[row, column] = value
+    nodes = ["graph 0, node 0", "graph 0, node 1", "graph 0, node 2"]
+    nodes += ["graph 1, node 0", "graph 1, node 1"]
+    edges = [f"{nodes[0]}, its edge from node 1", f"{nodes[1]}, its edge from node 0"]
+    edges += [f"{nodes[1]}, its edge from node 2", f"{nodes[2]}, its edge from node 1"]
+    edges += [f"{nodes[3]}, its edge from node 1", f"{nodes[4]}, its edge from node 0"]
+    where = (nodes if field == "node_attributes" else edges)[row]
+    message = rf"paths: {field} of {where}, column {column} .* is {value}: give a finite"
+    with pytest.raises(GnnVpaError, match=message):
+        GraphSet("paths", **(parts() | {field: tensor}))
+
+
+@pytest.mark.parametrize("x", [math.nan, math.inf, 1e300])
+def test_ones_own_numbers_must_be_finite_in_32_bits(x: float) -> None:
+    rows = torch.tensor([[0.0], [x]], dtype=torch.float64)
+    bad = Data(x=rows, edge_index=EDGES, y=0)
+    with pytest.raises(UsageError, match=r"mine: node_attributes of graph 0, node 1, column 0"):
+        GraphSet.from_pyg([bad], "mine")
+    bad = Data(edge_attr=rows[1:], num_nodes=2, edge_index=EDGES, y=0)
+    with pytest.raises(UsageError, match=r"mine: edge_attributes of graph 0, node 1, its edge"):
+        GraphSet.from_pyg([bad], "mine")
+
+
+def test_a_graph_without_nodes_goes_through_pyg_and_back() -> None:
+    none = torch.empty(2, 0).long()
+    empty = Data(x=torch.empty(0, 3), edge_index=none, y=1)
+    graphs = GraphSet.from_pyg([empty, GOOD, empty], "mine")
+    assert graphs.node_ptr.tolist() == [0, 0, 2, 2]
+    assert graphs.graph(0).num_nodes == 0
+    assert GraphSet.from_pyg(graphs.to_pyg()).checksum() == graphs.checksum()
 
 
 def test_the_checksum_sees_every_part() -> None:

@@ -1,4 +1,6 @@
 import logging
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gnn_vpa.errors import GnnVpaError, UsageError
-from gnn_vpa.graphs import AbsentError, load, locate
+from gnn_vpa.graphs import AbsentError, load
 
 
 @pytest.fixture
@@ -39,15 +41,24 @@ def test_a_folder_here_that_only_has_the_name(
     assert load("MINE", data_dir).num_graphs == 2
 
 
-def test_mutag_of_grakel() -> None:
-    pytest.importorskip("grakel")
-    assert load("mutag").num_graphs == 188
+ALONE = """
+import socket, sys
+def refuse(*_):
+    raise AssertionError("the network was asked")
+socket.socket.connect = refuse
+sys.modules["grakel"] = None  # as if it were not installed
+import gnn_vpa.graphs
+graphs = gnn_vpa.graphs.load("mutag")
+assert graphs.checksum() == gnn_vpa.graphs._contents.CONTENTS["MUTAG"], graphs
+"""
 
 
-def test_the_package_grakel_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "grakel", raising=False)
-    locate.find_archives()
-    assert "grakel" not in sys.modules
+def test_mutag_with_an_empty_home_and_no_network(tmp_path: Path) -> None:
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    home = tmp_path / "home"
+    home.mkdir()
+    command = [sys.executable, "-W", "ignore", "-c", ALONE]
+    subprocess.run(command, check=True, cwd=home, env=kept | {"HOME": str(home)})
 
 
 def test_a_name_that_nobody_knows(data_dir: Path) -> None:
@@ -120,6 +131,34 @@ def test_graphs_without_edges(
     assert [record.getMessage() for record in caplog.records] == ["SOME: 1 graph(s) have no edge"]
     with pytest.raises(UsageError, match=r"BARE: none of its graphs has an edge"):
         load(write_tu("BARE", A=""))
+
+
+def test_odd_things_are_said_each_time(
+    write_tu: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = write_tu("ODD", graph_indicator="1\n1\n1\n3\n3\n", graph_labels="7\n7\n7\n")
+    for _ in range(2):  # from the archive, then from its copy
+        caplog.clear()
+        assert load(folder).num_classes == 1
+        assert [record.getMessage() for record in caplog.records] == [
+            "ODD: all 3 graphs are of one class, so that any model is right about all of them",
+            "ODD: 1 graph(s) have no node",
+            "ODD: 1 graph(s) have no edge",
+        ]
+
+
+def test_a_function_with_a_number_that_is_not_finite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_numbers.py").write_text(
+        MODULE + "made = graphs()\n"
+        "for graph, last in zip(made, (2.0, float('nan'))):\n"
+        "    graph.x = torch.tensor([[0.0, 1.0], [1.0, last]])\n"
+        "def numbers():\n    return made\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"node_attributes of graph 1, node 1, column 1 .* is nan"):
+        load("own_numbers:numbers")
 
 
 def test_a_damaged_archive_is_no_usage_error(write_tu: Callable[..., Path]) -> None:

@@ -1,16 +1,12 @@
 from collections.abc import Callable
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
 
+import gnn_vpa
 from gnn_vpa.errors import UsageError
-from gnn_vpa.graphs import download_dir, find_archives, locate
-
-
-@pytest.fixture(autouse=True)
-def without_grakel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locate.importlib.util, "find_spec", lambda _name: None)
+from gnn_vpa.graphs import download_dir, find_archives, read_tu
+from gnn_vpa.graphs._contents import CONTENTS
 
 
 def test_zips_and_folders_are_found_and_nothing_else(write_tu: Callable[..., Path]) -> None:
@@ -18,7 +14,9 @@ def test_zips_and_folders_are_found_and_nothing_else(write_tu: Callable[..., Pat
     (folder / "TWO.zip").touch()
     (folder / "notes").mkdir()
     (folder / "README.md").touch()
-    assert find_archives(folder) == {"ONE": folder / "ONE", "TWO": folder / "TWO.zip"}
+    found = find_archives(folder)
+    assert {"ONE": folder / "ONE", "TWO": folder / "TWO.zip"}.items() <= found.items()
+    assert set(found) == {"ONE", "TWO", "MUTAG"}
 
 
 def test_the_first_place_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,21 +28,17 @@ def test_the_first_place_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (place / f"{name}.zip").touch()
     monkeypatch.setenv("GNN_VPA_DATA", str(places["variable"]))
     found = find_archives(places["explicit"])
-    assert set(found) == {"SAME", *places}
+    assert set(found) == {"SAME", "MUTAG", *places}
     assert found["SAME"].parent == places["explicit"]
     assert find_archives()["SAME"].parent == places["variable"]
     monkeypatch.delenv("GNN_VPA_DATA")
     assert find_archives()["SAME"].parent == places["download"]
 
 
-def test_mutag_of_grakel_comes_last(
-    write_tu: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = tmp_path / "grakel"
-    (package / "tests" / "data").mkdir(parents=True)
-    carried = write_tu("MUTAG").rename(package / "tests" / "data" / "MUTAG")
-    spec = ModuleSpec("grakel", None, origin=str(package / "__init__.py"))
-    monkeypatch.setattr(locate.importlib.util, "find_spec", lambda _name: spec)
+def test_mutag_of_the_package_comes_last(tmp_path: Path) -> None:
+    carried = find_archives()["MUTAG"]
+    assert carried.is_relative_to(Path(gnn_vpa.__file__).parent)
+    assert read_tu(carried).checksum() == CONTENTS["MUTAG"]
     assert find_archives() == {"MUTAG": carried}
     own = tmp_path / "own"
     own.mkdir()
@@ -61,7 +55,3 @@ def test_a_folder_that_is_not_there(
         monkeypatch.setenv("GNN_VPA_DATA", str(folder))
     with pytest.raises(UsageError, match=r"absent does not exist"):
         find_archives(None if by_variable else folder)
-
-
-def test_nothing_anywhere() -> None:
-    assert find_archives() == {}

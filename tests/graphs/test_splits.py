@@ -61,6 +61,25 @@ def test_what_cannot_be_split(count: int, folds: int) -> None:
         splits(torch.zeros(count, dtype=torch.int64), folds)
 
 
+@settings(max_examples=100, deadline=None)
+@given(y=st.lists(st.integers(0, 3), max_size=30), folds=st.integers(-1, 12))
+def test_whatever_the_classes_are_there_are_splits_or_a_reason(y: list[int], folds: int) -> None:
+    try:
+        parts = splits(torch.tensor(y, dtype=torch.int64), folds)
+    except UsageError:
+        return
+    assert len(parts) == folds
+
+
+def test_a_single_class_is_split_too() -> None:
+    assert [len(part) for part in splits(torch.zeros(50, dtype=torch.int64))[0]] == [40, 5, 5]
+
+
+def test_classes_are_whole_numbers() -> None:
+    with pytest.raises(UsageError, match=r"y must be whole numbers"):
+        splits(torch.tensor([0.0, float("nan")] * 20))
+
+
 def test_too_few_graphs_for_a_validation_set() -> None:
     with pytest.raises(UsageError, match=r"too few to take a validation set"):
         splits(torch.arange(12) % 4, folds=3)

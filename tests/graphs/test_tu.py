@@ -1,3 +1,4 @@
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,7 @@ from torch_geometric.data import Data
 from torch_geometric.datasets import TUDataset
 
 from gnn_vpa.errors import GnnVpaError, UsageError
-from gnn_vpa.graphs import GraphSet, read_tu
+from gnn_vpa.graphs import GraphSet, read_cached, read_tu
 from gnn_vpa.paper import archive_content, published_statistics
 
 SMALL = ("MUTAG", "PTC_FM", "PTC_MR", "PROTEINS", "NCI1", "IMDB-BINARY", "IMDB-MULTI")
@@ -152,14 +153,13 @@ def test_edge_labels_without_edges(write_tu: Callable[..., Path]) -> None:
         ({"A": "0, 2\n2, 1\n"}, "TINY_A.txt, line 1: node 0 does not exist"),
         ({"A": "1, 2\n3, 4\n"}, "TINY_A.txt, line 2: an edge between .* graph 1 and graph 2"),
         ({"A": "1, 2\n3; 4\n"}, "TINY_A.txt, line 2: 2 number"),
-        ({"A": "1, 2\n3, four\n"}, "TINY_A.txt, line 2: 'four' is not a whole number"),
+        ({"A": "1, 2\n3, four\n"}, "TINY_A.txt, line 2, column 2: 'four' is not a whole number"),
         ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "graph_indicator.txt, line 3: graph 1 where"),
-        ({"graph_indicator": "1\n1\n1\n3\n3\n"}, "graph_indicator.txt, line 4: graph 3 where"),
-        ({"graph_indicator": "2\n2\n2\n2\n2\n"}, "graph_indicator.txt, line 1: graph 2 where"),
+        ({"graph_indicator": "1\n1\n1\n3\n3\n"}, "ends with graph 3.*has 2"),
         ({"graph_indicator": "0\n1\n1\n2\n2\n"}, "graph_indicator.txt, line 1: graph 0 where"),
-        ({"graph_indicator": "1\n1\n1\n1\n1\n"}, "names 1 graph.*has 2"),
-        ({"graph_indicator": ""}, "names 0 graph.*has 2"),
-        ({"graph_labels": "1\n-1\n1\n"}, "names 2 graph.*has 3"),
+        ({"graph_indicator": "1\n1\n1\n1\n1\n"}, "ends with graph 1.*has 2"),
+        ({"graph_indicator": ""}, "ends with graph 0.*has 2"),
+        ({"graph_labels": "1\n-1\n1\n"}, "ends with graph 2.*has 3"),
         ({"graph_labels": None}, "TINY_graph_labels.txt is missing"),
         ({"node_labels": "1\n2\n3\n4\n"}, "TINY_node_labels.txt has 4 lines, 5 were expected"),
         (
@@ -167,6 +167,25 @@ def test_edge_labels_without_edges(write_tu: Callable[..., Path]) -> None:
             "node_attributes.txt, line 3: '.' is not a number",
         ),
         ({"edge_labels": "1\n2\n"}, "TINY_edge_labels.txt has 2 lines, 6 were expected"),
+        (
+            {"edge_labels": "1\n2\n1\n1000000\n2\n1\n"},
+            "edge_labels.txt has labels from 1 to 1000000, .* 1,000,000 one-hot columns",
+        ),
+        (
+            {"node_labels": f"{-(2**63)}\n1\n1\n1\n{2**63 - 1}\n"},
+            "node_labels.txt has labels from -9223372036854775808 to 9223372036854775807",
+        ),
+        ({"node_attributes": "1\n2\nnan\n4\n5\n"}, "line 3: 'nan' is not a finite number"),
+        (
+            {"node_attributes": "1\n2\n3\n4\n1e39\n"},
+            "node_attributes of graph 1, node 1, column 0 .* is inf",
+        ),
+        (
+            {"edge_attributes": "1\n2\n3\n4\n5\n-1e39\n"},
+            "edge_attributes of graph 1, node 0, its edge from node 1, column 0 .* is -inf",
+        ),
+        ({"node_lables": "1\n2\n1\n1\n2\n"}, "TINY_node_lables.txt would be left out: call it"),
+        ({"Node_Labels": "1\n2\n1\n1\n2\n"}, "TINY_Node_Labels.txt would be left out: call it"),
     ],
 )
 def test_a_damaged_archive_is_named_with_its_line(
@@ -196,6 +215,80 @@ def test_a_zip_damaged_inside(
     archive.write_bytes(content)
     with pytest.raises(GnnVpaError, match=r"TINY_A\.txt"):
         read_tu(archive)
+
+
+@pytest.mark.parametrize(
+    "name", ["node_labels.txt", "TINE_node_labels.txt", "sub/TINY_node_labels.txt"]
+)
+def test_a_member_that_would_be_left_out(
+    name: str, write_tu: Callable[..., Path], zip_folder: Callable[..., Path]
+) -> None:
+    archive = zip_folder(write_tu())
+    with zipfile.ZipFile(archive, "a") as file:
+        file.writestr(f"TINY/{name}", "1\n2\n1\n1\n2\n")
+    if name == "node_labels.txt":
+        assert read_tu(archive).node_labels is None  # nobody would take it for one of TINY's
+        return
+    with pytest.raises(GnnVpaError, match=r"would be left out: call it TINY/TINY_node_labels.txt"):
+        read_tu(archive)
+
+
+def test_a_file_that_the_layout_does_not_know_is_named(
+    write_tu: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    read_tu(write_tu(coordinates="1, 2\n", label_readme="text"))
+    (record,) = caplog.records
+    assert "TINY_coordinates.txt is not read" in record.message
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_graph_without_nodes_as_in_pyg(write_tu: Callable[..., Path], tmp_path: Path) -> None:
+    folder = write_tu(
+        graph_indicator="2\n2\n2\n4\n4\n",
+        graph_labels="1\n0\n1\n0\n",
+        node_labels="1\n2\n1\n1\n2\n",
+        edge_labels="1\n2\n1\n1\n2\n1\n",
+    )
+    ours = read_tu(folder)
+    assert ours.node_ptr.diff().tolist() == [0, 3, 0, 2]
+    assert_same(ours, read_with_pyg(folder, tmp_path / "pyg"))
+
+
+def test_labels_that_differ_beyond_64_bits_are_not_taken_for_one(
+    write_tu: Callable[..., Path],
+) -> None:
+    with pytest.raises(GnnVpaError, match=r"graph_labels.txt, line 1: .* 64 bits"):
+        read_tu(write_tu(graph_labels=f"{2**63}\n{2**64}\n"))
+
+
+def test_many_edge_labels_are_one_hot(write_tu: Callable[..., Path]) -> None:
+    attributes = read_tu(write_tu(edge_labels="0\n60000\n1\n1\n2\n1\n")).edge_attributes
+    assert attributes is not None
+    assert attributes.shape == (6, 60001)
+    assert attributes.argmax(1).tolist() == [60000, 0, 1, 1, 1, 2]
+    assert attributes.sum(1).tolist() == [1.0] * 6
+
+
+def test_a_pipe_or_a_device_is_refused_at_once(
+    write_tu: Callable[..., Path], tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe.zip")
+    for path in (tmp_path / "pipe.zip", Path("/dev/zero")):
+        for read in (read_tu, read_cached):
+            with pytest.raises(UsageError, match=r"is neither a file nor a folder"):
+                read(path)
+    folder = write_tu()
+    (folder / "TINY_node_labels.txt").symlink_to("/dev/zero")
+    for read in (read_tu, read_cached):
+        with pytest.raises(UsageError, match=r"TINY_node_labels.txt is no regular file"):
+            read(folder)
+
+
+def test_more_text_than_memory_is_refused(write_tu: Callable[..., Path]) -> None:
+    folder = write_tu()
+    os.truncate(folder / "TINY_A.txt", 5 << 30)  # a file of nothing that takes no room
+    with pytest.raises(GnnVpaError, match=r"holds 5,368,\d+,\d+ bytes of text"):
+        read_tu(folder)
 
 
 def test_what_is_no_archive(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 import copy
+import math
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
@@ -47,15 +50,15 @@ OURS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-def _variances(model: nn.Module, run: Callable[[], object]) -> dict[str, float]:
-    """Measure by hand: the variance of what every layer gave, in the first training step."""
-    found: dict[str, float] = {}
+def _variances(model: nn.Module, run: Callable[[], object]) -> dict[str, list[float]]:
+    """Measure by hand: the variances of what every layer gave, in the first training step."""
+    found: dict[str, list[float]] = {}
     handles = []
     for path, module in model.named_modules():
         if isinstance(module, nn.Linear | PyGLinear) or type(module).__name__.endswith("Conv"):
 
             def hook(_: nn.Module, __: object, out: Tensor, path: str = path) -> None:
-                found.setdefault(path, out.double().var(correction=0).item())
+                found.setdefault(path, []).append(out.double().var(correction=0).item())
 
             handles.append(module.register_forward_hook(hook))
     model.eval()
@@ -80,15 +83,102 @@ def test_every_layer_has_variance_one(name: str) -> None:
     batch = next(iter(DataLoader(_graphs(), batch_size=99)))
     inputs = (batch.x, batch.edge_index) + ((batch.batch,) if name in OURS else ())
     seen = _variances(model, lambda: model(*inputs))
-    layers = [path for path in seen if path in {layer.path for layer in report.layers}]
-    assert layers
+    assert report.layers
     for layer in report.layers:
-        if not layer.remark:
-            # Linear layers whose results are added share what the whole of them gives.
-            inside = any(path != layer.path and layer.path.startswith(path + ".") for path in seen)
-            assert layer.after == pytest.approx(1, abs=0.011)
-            if not inside:
-                assert seen[layer.path] == pytest.approx(1, abs=0.02), layer
+        assert layer.uses == pytest.approx(seen[layer.path], rel=1e-4), "what is said is so"
+        assert layer.after == pytest.approx(_geometric_mean(seen[layer.path]), rel=1e-4)
+        # Linear layers whose results are added share what the whole of them gives.
+        if not layer.remark and not layer.rescaled_by:
+            assert layer.after == pytest.approx(1, abs=0.011), layer
+    wholes = [layer for layer in report.layers if not layer.remark and not layer.rescaled_by]
+    assert wholes
+
+
+def _geometric_mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+class _Recurrent(nn.Module):
+    """A layer that is given its own output, and one that other layers share."""
+
+    def __init__(self, times: int, act: Callable[[Tensor], Tensor], conv: bool, between: bool):
+        super().__init__()
+        self.times, self.act = times, act
+        self.first = nn.Linear(5, 12)
+        self.again = GraphConv(12, 12) if conv else nn.Linear(12, 12)
+        self.between = nn.Linear(12, 12) if between else nn.Identity()
+        self.last = nn.Linear(12, 2)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        x = self.first(x)
+        for _ in range(self.times):
+            given = (x, edge_index) if isinstance(self.again, GraphConv) else (x,)
+            x = self.between(self.act(self.again(*given)))
+        out: Tensor = self.last(x)
+        return out
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    times=st.integers(1, 6),
+    act=st.sampled_from([torch.relu, torch.tanh, nn.Identity()]),
+    conv=st.booleans(),
+    between=st.booleans(),
+    scale=st.sampled_from([1e-2, 1.0, 30.0]),
+    seed=st.integers(0, 100),
+)
+def test_what_is_reported_is_what_a_fresh_measurement_gives(
+    times: int,
+    act: Callable[[Tensor], Tensor],
+    conv: bool,
+    between: bool,
+    scale: float,
+    seed: int,
+) -> None:
+    torch.manual_seed(seed)
+    model = _Recurrent(times, act, conv, between)
+    x, edge_index = scale * torch.randn(40, 5), torch.randint(40, (2, 150))
+    report = calibrate(model, (x, edge_index))
+    seen = _variances(model, lambda: model(x, edge_index))
+    assert {layer.path for layer in report.layers} == set(seen)
+    for layer in report.layers:
+        assert layer.uses == pytest.approx(seen[layer.path], rel=1e-4)
+        assert layer.after == pytest.approx(_geometric_mean(seen[layer.path]), rel=1e-4)
+        if not layer.remark and not layer.rescaled_by:
+            assert layer.after == pytest.approx(1, abs=0.011), layer
+    again = next(layer for layer in report.layers if layer.path == "again")
+    assert len(again.uses) == times
+    if act is not torch.tanh:  # what is homogeneous can be scaled
+        assert not again.remark
+
+
+def test_a_layer_that_runs_four_times_says_what_each_run_gives() -> None:
+    model = _Recurrent(4, torch.relu, conv=False, between=False)
+    x, edge_index = torch.randn(200, 5), torch.randint(200, (2, 10))
+    report = calibrate(model, (x, edge_index))
+    again = next(layer for layer in report.layers if layer.path == "again")
+    assert _geometric_mean(list(again.uses)) == pytest.approx(1, abs=0.011)
+    assert again.uses[0] > again.uses[-1], "one number cannot suit all"
+    assert f"4 uses: {again.uses[0]:.3g}, " in str(again)
+
+
+def test_layers_that_share_their_weights_are_reported_as_they_are() -> None:
+    model = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 6))
+    model[2].weight = model[0].weight
+    x = 5 * torch.randn(100, 6)
+    report = calibrate(model, (x,))
+    seen = _variances(model, lambda: model(x))
+    for layer in report.layers:
+        assert [layer.after] == pytest.approx(seen[layer.path], rel=1e-4)
+        assert layer.remark or abs(layer.after - 1) <= 0.011
+
+
+def test_inputs_that_the_model_changes_are_the_same_in_every_pass() -> None:
+    model = nn.Sequential(nn.Hardtanh(-0.5, 0.5, inplace=True), nn.Linear(6, 6))
+    x = torch.randn(100, 6)
+    before = x.clone()
+    assert calibrate(model, (x,)).layers[0].after == pytest.approx(1, abs=0.011)
+    assert torch.equal(x, before)
 
 
 @pytest.mark.parametrize("aggr", ["sum", "mean", "max", "vpa"])
@@ -99,9 +189,8 @@ def test_real_data_with_constant_features(tu_dir: Path, aggr: str) -> None:
     model = gnn_vpa.build_model("gcn", 1, 2, aggr, depth=8)
     report = calibrate(model, graphs)
     assert report.left == ()
-    assert [layer.after for layer in report.layers] == pytest.approx(
-        [1] * len(report.layers), abs=0.011
-    )
+    wholes = [layer.after for layer in report.layers if not layer.rescaled_by]
+    assert wholes == pytest.approx([1] * len(wholes), abs=0.011)
 
 
 def test_a_layer_gets_one_number_and_keeps_its_keys() -> None:
@@ -239,7 +328,9 @@ def test_what_cannot_be_scaled_is_left_and_says_why() -> None:
         "zero": "its output is the same everywhere",
         "conv.convs.0": "its output does not follow its weights",
     }
-    assert [layer.path for layer in report.layers].count("shared") == 1, "the first time counts"
+    (shared,) = (layer for layer in report.layers if layer.path == "shared")
+    assert len(shared.uses) == 2
+    assert shared.after == pytest.approx(1, abs=0.011)
     assert "3 left" in str(report)
 
 
@@ -296,7 +387,8 @@ def test_after_an_error_the_weights_are_as_before() -> None:
 def test_data_follow_the_model_to_its_device() -> None:
     model = GraphSAGE(5, 16, num_layers=3).cuda()
     report = calibrate(model, _graphs())
-    assert [layer.after for layer in report.layers] == pytest.approx([1] * 9, abs=0.02)
+    wholes = [layer.after for layer in report.layers if not layer.rescaled_by]
+    assert wholes == pytest.approx([1] * 3, abs=0.02)
 
 
 def test_layers_that_free_their_inputs_are_refused() -> None:

@@ -57,6 +57,17 @@ def uneven() -> GraphSet:
     return GraphSet.from_pyg([*tiny, *points, giant], name="uneven")
 
 
+@pytest.fixture(scope="session")
+def hollow() -> GraphSet:
+    """Sixty graphs, of which a third has no nodes: the first, the last and several in a row."""
+    draw = torch.Generator().manual_seed(2)
+    none = torch.empty(2, 0, dtype=torch.long)
+    graphs = [random_graph(draw, i % 2, 3) for i in range(60)]
+    for i in (*range(18), 30, 59):
+        graphs[i] = Data(edge_index=none, x=torch.empty(0, 3), num_nodes=0, y=i % 2)
+    return GraphSet.from_pyg(graphs, name="hollow")
+
+
 class Uncaptured:
     """Does again what a CUDA graph would replay."""
 

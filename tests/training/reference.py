@@ -5,6 +5,7 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.data import Batch
 
 from gnn_vpa.graphs import features
+from gnn_vpa.ops import Graph
 from gnn_vpa.training.level_tables import model_for
 from gnn_vpa.training.seeds import generator, seed
 
@@ -17,6 +18,11 @@ def batch_of(graphs, x, ids):
         graph.x = x[graphs.node_ptr[i] : graphs.node_ptr[i + 1]]
         data.append(graph)
     return Batch.from_data_list(data)
+
+
+def readout_of(batch):
+    """A readout that knows of graphs without nodes too, which PyG's vector may not show."""
+    return Graph.readout(batch.batch, batch.num_graphs)
 
 
 def train_one_fold(graphs, task, protocol, lane, dtype):
@@ -40,7 +46,7 @@ def train_one_fold(graphs, task, protocol, lane, dtype):
             own = draws.narrow(-2, 0, len(ids))
             optimizer.zero_grad()
             loss = cross_entropy(
-                model(batch.x, batch.edge_index, batch.batch, None, own), graphs.y[ids]
+                model(batch.x, batch.edge_index, readout_of(batch), None, own), graphs.y[ids]
             )
             loss.backward()
             optimizer.step()
@@ -50,7 +56,7 @@ def train_one_fold(graphs, task, protocol, lane, dtype):
         for part in (lane.split.valid, lane.split.test):
             batch = batch_of(graphs, x, part)
             with torch.no_grad():
-                guess = model(batch.x, batch.edge_index, batch.batch).argmax(1)
+                guess = model(batch.x, batch.edge_index, readout_of(batch)).argmax(1)
             accuracies.append(float((guess == graphs.y[part]).double().mean()))
         curves.append((total / len(lane.split.train), *accuracies))
     return torch.tensor(curves, dtype=torch.float64).T.numpy()

@@ -50,6 +50,18 @@ def test_tasks_side_by_side_equal_the_plain_loop(
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
+def test_graphs_without_nodes(hollow, reference, planned, family):
+    tasks = [Task(task.model, task.aggr, features="labels") for task in family]
+    protocol = Protocol(epochs=2, batch_size=16 if tasks[0].model == "gin" else 3)
+    lanes = lanes_of(hollow, 1)
+    outcomes = fit(hollow, tasks, protocol, lanes, dtype=torch.float64)
+    trainings = [(task, lane) for task in tasks for lane in lanes]
+    for (task, lane), outcome in zip(trainings, outcomes, strict=True):
+        expected = reference.train_one_fold(hollow, task, protocol, lane, torch.float64)
+        np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
 def test_a_giant_among_single_nodes(uneven, reference, planned, family):
     tasks = [Task(task.model, task.aggr, features="labels") for task in family]
     lanes = lanes_of(uneven, 2)

@@ -25,6 +25,11 @@ def mean_std(mean: float, std: float) -> str:
     return number(mean) if math.isnan(std) else f"{number(mean)} ± {number(std)}"
 
 
+def noted(text: str, note: str) -> str:
+    """A number, and in brackets behind it what a reader must know of it."""
+    return f"{text} ({note})" if note else text
+
+
 def p_value(p: float | None) -> str:
     """A p-value: three decimals, or as the paper prints small ones, 2.0e-5."""
     if p is None or math.isnan(p):
@@ -38,6 +43,12 @@ def p_value(p: float | None) -> str:
 def listing(items: list[str]) -> str:
     """Items as a reader says them: a, b and c."""
     return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
+
+
+def some(items: list[str], most: int = 5) -> str:
+    """The first items as a reader says them, and how many more there are."""
+    more = [f"{len(items) - most} more"] if len(items) > most else []
+    return listing([*items[:most], *more])
 
 
 def count(n: int, noun: str) -> str:

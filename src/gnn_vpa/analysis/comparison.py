@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..aggregations import ordered
 from ._published import FOLDS, published_average, published_cell
 from .style import DATASETS, MODELS, in_order
-from .summary import only_setting, summarise
+from .summary import average_note, only_setting, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,7 @@ AVERAGE = "Avg"
 _ROUNDING = 0.1**2 / 12
 _COLUMNS = [
     *("dataset", "model", "aggregation", "ours", "ours_std", "folds"),
-    *("paper", "paper_std", "difference", "z", "within"),
+    *("paper", "paper_std", "difference", "z", "within", "note"),
 ]
 
 
@@ -67,7 +67,7 @@ def compare_with_paper(folds: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         Columns dataset, model, aggregation, ours, ours_std, folds, paper, paper_std, difference,
-        z, within; accuracies in percent.
+        z, within, note (of ours, see `summarise`); accuracies in percent.
 
     Example:
         >>> import pandas as pd
@@ -108,6 +108,7 @@ def _compare_method(
             (
                 *(dataset, model, aggregation, ours["mean"], ours["std"], int(ours["folds"])),
                 *(paper.mean, paper.std, *_judge(ours["mean"] - paper.mean, errors[-1])),
+                ours["note"],
             )
         )
     average = published_average(table, model, aggregation, datasets)
@@ -119,6 +120,7 @@ def _compare_method(
             (
                 *(AVERAGE, model, aggregation, ours_average, nan, int(cells["folds"].sum())),
                 *(average, nan, *_judge(ours_average - average, error)),
+                average_note(cells["note"]),
             )
         )
     return rows

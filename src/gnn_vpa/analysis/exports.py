@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._format import MINUS, MISSING, mean_std, p_value, signed
+from ..escape import csv_cell, latex, markdown
+from ._format import MISSING, mean_std, noted, p_value, signed
 from .settings import KEYS, require_columns
 from .tables import AccuracyTable, Cell, Row
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_LATEX = str.maketrans(
-    {
-        **{character: f"\\{character}" for character in "&%$#_{}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "±": r"$\pm$",
-        MINUS: "$-$",
-        MISSING: "--",
-    }
-)
-
 
 def to_markdown(table: AccuracyTable, paper: bool = True) -> str:
     """The table in Markdown, the best of each group in bold.
+
+    Where a mean stands for fewer folds than were asked for, or for a data set of one class, that
+    is in brackets behind it.
 
     Args:
         table: from `accuracy_table`.
@@ -43,13 +33,13 @@ def to_markdown(table: AccuracyTable, paper: bool = True) -> str:
         |---|---:|
         | GIN+vpa | 86.2 ± 4.1 |
     """
-    header = [name.replace("|", "\\|") for name in _header(table)]
+    header = [markdown(name) for name in _header(table)]
     lines = [header, ["---", *["---:"] * (len(header) - 1)]]
     for row in table.rows:
         values = [_markdown_cell(cell, paper) for cell in _cells(table, row)]
         published = f" ({p_value(row.p_paper)})" if paper and row.p_paper is not None else ""
-        p = [p_value(row.p) + published] if _has_p(table) else []
-        lines.append([row.label, *values, *p])
+        p = [noted(p_value(row.p), row.p_note) + published] if _has_p(table) else []
+        lines.append([markdown(row.label), *values, *p])
     texts = ["| " + " | ".join(line) + " |" for line in lines]
     texts[1] = texts[1].replace(" ", "")
     return "\n".join(texts) + "\n"
@@ -77,14 +67,18 @@ def to_latex(table: AccuracyTable) -> str:
         lines.append(r"\midrule")
         for row in group:
             values = [_latex_cell(cell) for cell in _cells(table, row)]
-            p = [p_value(row.p).translate(_LATEX)] if _has_p(table) else []
-            lines.append(" & ".join([row.label.translate(_LATEX), *values, *p]) + r" \\")
+            p = [latex(noted(p_value(row.p), row.p_note))] if _has_p(table) else []
+            lines.append(" & ".join([latex(row.label), *values, *p]) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines) + "\n"
 
 
 def to_csv(folds: pd.DataFrame) -> str:
     """All folds as CSV, a row each, in a fixed order.
+
+    Text that a spreadsheet would take for a formula gets an apostrophe in front, see
+    `gnn_vpa.escape.csv_cell`. A run's folds say how many were asked for (`num_folds`) and how many
+    classes the data set has.
 
     Example:
         >>> import pandas as pd
@@ -94,7 +88,17 @@ def to_csv(folds: pd.DataFrame) -> str:
         MUTAG,GIN,vpa,released,auto,0,0
     """
     require_columns(folds, KEYS)
-    return str(folds.sort_values(list(KEYS)).to_csv(index=False, lineterminator="\n"))
+    return csv_of(folds.sort_values(list(KEYS)))
+
+
+def csv_of(frame: pd.DataFrame) -> str:
+    """A frame as CSV, its text as `csv_cell` writes it."""
+    safe = {
+        name: column.map(csv_cell, na_action="ignore")
+        for name, column in frame.items()
+        if column.map(lambda value: isinstance(value, str)).any()
+    }
+    return str(frame.assign(**safe).to_csv(index=False, lineterminator="\n"))
 
 
 def _has_p(table: AccuracyTable) -> bool:
@@ -114,7 +118,7 @@ def _markdown_cell(cell: Cell | None, paper: bool) -> str:
     if cell is None:
         return MISSING
     ours = mean_std(cell.mean, cell.std)
-    bold = f"**{ours}**" if cell.best else ours
+    bold = noted(f"**{ours}**" if cell.best else ours, cell.note)
     if not (paper and cell.paper):
         return bold
     theirs = mean_std(cell.paper.mean, cell.paper.std)
@@ -123,11 +127,11 @@ def _markdown_cell(cell: Cell | None, paper: bool) -> str:
 
 
 def _latex_line(values: list[str]) -> str:
-    return " & ".join(value.translate(_LATEX) for value in values) + r" \\"
+    return " & ".join(map(latex, values)) + r" \\"
 
 
 def _latex_cell(cell: Cell | None) -> str:
     if cell is None:
         return "--"
-    text = mean_std(cell.mean, cell.std).translate(_LATEX)
-    return rf"\textbf{{{text}}}" if cell.best else text
+    text = latex(mean_std(cell.mean, cell.std))
+    return noted(rf"\textbf{{{text}}}" if cell.best else text, latex(cell.note))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ._format import count, listing, mean_std, number, p_value, signed
+from ._format import count, listing, mean_std, noted, number, p_value, signed, some
 from .comparison import LIMIT, compare_with_paper
-from .significance import overall_tests
+from .significance import missing_pairs, overall_tests
 from .style import DATASETS, in_order, method_label
-from .summary import summarise
+from .summary import ONE_CLASS, incomplete, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ def findings(folds: pd.DataFrame) -> list[str]:
         if len(sentences) > 1:
             sentences.insert(0, _headline(tests))
         sentences += _too_small(tests)
-    return [*sentences, *_agreement(folds), *_lost(folds)]
+    return [*sentences, *_agreement(folds), *_one_class(cells), *_incomplete(cells), *_lost(folds)]
 
 
 def verdict(low: float, high: float) -> str:
@@ -82,7 +82,8 @@ def _of_model(tests: pd.DataFrame, cells: pd.DataFrame) -> str:
     model = tests["model"].iloc[0]
     used = cells[(cells["model"] == model) & (cells["aggregation"] == "vpa") & (cells["folds"] > 0)]
     datasets = in_order(used["dataset"], DATASETS)
-    where = f"on {datasets[0]}" if len(datasets) == 1 else f"over {len(datasets)} data sets"
+    several = len(datasets) > 1
+    where = f"over {len(datasets)} data sets" if several else f"on {datasets[0]}"
     claims: dict[str, list[str]] = {}
     for row in tests.itertuples():
         interval = (
@@ -91,7 +92,12 @@ def _of_model(tests: pd.DataFrame, cells: pd.DataFrame) -> str:
             else f"95 % interval {number(row.low)} to {number(row.high)}"
         )
         other = "plain " + model if row.aggregation == "default" else row.aggregation
-        effect = f"{other} ({signed(row.difference)} points, {interval})"
+        lead = f"{signed(row.difference)} points"
+        if several and row.datasets < len(datasets):
+            lead += f" on {row.datasets} of them"
+        if said := missing_pairs(row.pairs, row.asked):
+            lead += f" over {said}"
+        effect = f"{other} ({lead}, {interval})"
         claims.setdefault(verdict(row.low, row.high), []).append(effect)
     parts = [f"{text} {listing(claims[text])}" for text in _VERDICTS if text in claims]
     return f"With {model} {where}, vpa is {'; '.join(parts)}."
@@ -115,7 +121,8 @@ def _too_small(tests: pd.DataFrame) -> list[str]:
 def _best(cells: pd.DataFrame) -> str:
     best = cells.loc[cells["mean"].idxmax()]
     method = method_label(best["model"], best["aggregation"])
-    reached = f"{method} reaches {mean_std(best['mean'], best['std'])} % on {best['dataset']}"
+    accuracy = noted(f"{mean_std(best['mean'], best['std'])} %", best["note"])
+    reached = f"{method} reaches {accuracy} on {best['dataset']}"
     return f"{reached}." if len(cells) == 1 else f"The most accurate cell: {reached}."
 
 
@@ -135,10 +142,34 @@ def _agreement(folds: pd.DataFrame) -> list[str]:
         return []
     within = int(judged["within"].astype(bool).sum())
     verb = "is" if 1 in (within, len(judged)) else "are"
+    noted = int((judged["note"] != "").sum())
+    but = f" {noted} of ours {'is' if noted == 1 else 'are'} incomplete." if noted else ""
     return [
         f"{within} of {count(len(judged), 'number')} that the paper has too "
         f"{verb} within what two such measurements can differ by "
-        f"(|z| ≤ {LIMIT}); by chance alone about one in twenty would not be."
+        f"(|z| ≤ {LIMIT}); by chance alone about one in twenty would not be.{but}"
+    ]
+
+
+def _one_class(cells: pd.DataFrame) -> list[str]:
+    single = cells[cells["note"].str.startswith(ONE_CLASS)]
+    names = in_order(single["dataset"], DATASETS)
+    if not names:
+        return []
+    verb, them = ("has", "it") if len(names) == 1 else ("have", "them")
+    return [
+        f"{listing(names)} {verb} only one class, so that every method is right there: "
+        f"accuracies on {them} tell nothing, and averages and tests with {them} tell less."
+    ]
+
+
+def _incomplete(cells: pd.DataFrame) -> list[str]:
+    """Name the means that are over fewer folds than were asked for, whatever became of those."""
+    if not (gaps := incomplete(cells)):
+        return []
+    return [
+        f"Not over all folds: {some(gaps)}. Tests compare only folds that both methods have "
+        "finished."
     ]
 
 
@@ -159,4 +190,6 @@ def _lost(folds: pd.DataFrame) -> list[str]:
 
 
 def _known(value: float | None) -> bool:
-    return value is not None and value == value  # NaN and NaT are not equal to themselves
+    import pandas as pd
+
+    return not pd.isna(value)

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ._format import count, mean_std, number, p_value, signed
+from ..escape import markdown
+from ..files import write_whole
+from ._format import count, mean_std, noted, number, p_value, signed
 from .comparison import AVERAGE, compare_with_paper
 from .exports import to_markdown
 from .figures import learning_curves
@@ -58,19 +60,18 @@ def write_markdown(
         True
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     of_setting = {} if curves.empty else dict(split_by_setting(curves))
     parts = list(split_by_setting(folds))
     lines = ["# Ours beside the paper's", ""]
     for setting, part in parts:
         if len(parts) > 1:
-            lines += [f"## {_title(setting)}", ""]
+            lines += [f"## {markdown(_title(setting))}", ""]
         level = "##" if len(parts) == 1 else "###"
         lines += results(part, level)
         if setting in of_setting:
             lines += [f"{level} Learning curves", "", *_figures(setting, of_setting[setting], path)]
     lines += ["## Settings and provenance", "", *entries(provenance), ""]
-    path.write_text("\n".join(lines), encoding="utf-8")
+    write_whole(path, "\n".join(lines))
     return path
 
 
@@ -81,7 +82,7 @@ def _title(setting: Setting) -> str:
 
 def results(folds: pd.DataFrame, level: str) -> Iterator[str]:
     """The results of one setting: in sentences, the table, the tests and every cell."""
-    yield from (f"- {sentence}" for sentence in findings(folds))
+    yield from (f"- {markdown(sentence)}" for sentence in findings(folds))
     yield from ("", f"{level} Accuracy", "")
     yield "Test accuracy in percent, mean ± standard deviation over folds; in brackets the paper's,"
     yield "and our difference to it. ≠ marks what chance does not explain (|z| > 1.96)."
@@ -89,13 +90,16 @@ def results(folds: pd.DataFrame, level: str) -> Iterator[str]:
     tests = overall_tests(folds)
     if not tests.empty:
         yield from (f"{level} Against vpa", "", "p is of the paper's one-sided Wilcoxon test.", "")
-        yield from ("| method | vpa's lead | 95 % interval | p | p, paper | p, corrected |",)
-        yield "|---|---:|---:|---:|---:|---:|"
+        yield "| method | pairs | vpa's lead | 95 % interval | p | p, paper | p, corrected |"
+        yield "|---|---:|---:|---:|---:|---:|---:|"
         for row in tests.itertuples():
             ps = (p_value(p) for p in (row.p_wilcoxon, row.p_paper, row.p_corrected))
             interval = f"{number(row.low)} to {number(row.high)}"
-            label = method_label(row.model, row.aggregation)
-            yield f"| {label} | {signed(row.difference)} | {interval} | {' | '.join(ps)} |"
+            label = markdown(method_label(row.model, row.aggregation))
+            pairs = str(row.pairs) if row.pairs == row.asked else f"{row.pairs} of {row.asked}"
+            yield (
+                f"| {label} | {pairs} | {signed(row.difference)} | {interval} | {' | '.join(ps)} |"
+            )
         yield ""
     compared = compare_with_paper(folds)
     if not compared.empty:
@@ -121,10 +125,11 @@ def cell_rows(compared: pd.DataFrame) -> Iterator[str]:
     yield "| data set | method | ours | paper | difference | z |"
     yield "|---|---|---:|---:|---:|---:|"
     for row in compared.itertuples():
-        ours, paper = mean_std(row.ours, row.ours_std), mean_std(row.paper, row.paper_std)
-        label = method_label(row.model, row.aggregation)
+        ours = noted(mean_std(row.ours, row.ours_std), row.note)
+        paper = mean_std(row.paper, row.paper_std)
+        label = markdown(method_label(row.model, row.aggregation))
         yield (
-            f"| {row.dataset} | {label} | {ours} | {paper} | {signed(row.difference)} "
+            f"| {markdown(row.dataset)} | {label} | {ours} | {paper} | {signed(row.difference)} "
             f"| {signed(row.z, 2)} |"
         )
 
@@ -132,17 +137,27 @@ def cell_rows(compared: pd.DataFrame) -> Iterator[str]:
 def _figures(setting: Setting, curves: pd.DataFrame, path: Path) -> Iterator[str]:
     yield from ("Training loss: mean over folds, and a band of one standard deviation.", "")
     folder = path.parent / "img"
-    folder.mkdir(exist_ok=True)
+    names: set[str] = set()
     for model in in_order(curves["model"], MODELS):
         of_model = curves[curves["model"] == model]
         for dataset in in_order(of_model["dataset"], DATASETS):
-            plain = f"{path.stem}-{setting.variant}-{setting.features}-{model}-{dataset}".casefold()
-            name = re.sub(r"[^a-z0-9]+", "-", plain) + ".svg"
+            asked = f"{path.stem}-{setting.variant}-{setting.features}-{model}-{dataset}".casefold()
+            name = _unused(re.sub(r"[^a-z0-9]+", "-", asked), names)
             figure = learning_curves(of_model[of_model["dataset"] == dataset])
             figure = figure.replace("currentColor", INK)
-            (folder / name).write_text(figure, encoding="utf-8")
-            yield f"![Training loss of {model} on {dataset}](img/{name})"
+            write_whole(folder / name, figure)
+            yield f"![{markdown(f'Training loss of {model} on {dataset}')}](img/{name})"
     yield ""
+
+
+def _unused(stem: str, names: set[str]) -> str:
+    """A file's name that no other figure has: two data sets may differ in signs alone."""
+    name, number = f"{stem}.svg", 1
+    while name in names:
+        number += 1
+        name = f"{stem}-{number}.svg"
+    names.add(name)
+    return name
 
 
 def entries(value: object, indent: str = "") -> Iterator[str]:
@@ -150,8 +165,8 @@ def entries(value: object, indent: str = "") -> Iterator[str]:
     if isinstance(value, Mapping):
         for name, entry in value.items():
             if isinstance(entry, Mapping):
-                yield f"{indent}- {name}:"
+                yield f"{indent}- {markdown(str(name))}:"
                 yield from entries(entry, indent + "  ")
             else:
                 listed = entry if isinstance(entry, list | tuple) else [entry]
-                yield f"{indent}- {name}: {', '.join(map(str, listed))}"
+                yield f"{indent}- {markdown(f'{name}: ' + ', '.join(map(str, listed)))}"

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..escape import markdown
+from ..files import write_whole
 from ..paper import published
 from ._format import count
 from .claims import judge_claims
 from .comparison import AVERAGE, compare_with_paper
+from .exports import csv_of
 from .figures import curves_by_dataset
 from .markdown import CLOSE, INK, cell_rows, close_cells, entries, results
 from .origin import origin
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     *("table", "dataset", "model", "aggregation", "variant", "fold", "seed"),
-    *("best_epoch", "val_acc", "test_acc"),
+    *("best_epoch", "val_acc", "test_acc", "status"),
 )
 _TABLES = {"table1": "main", "table_a1": "appendix"}
 _RELEASED = "released"
@@ -68,17 +71,18 @@ def write_record(
     root = Path(root)
     kept, page = root / "results" / "paper", root / "docs" / "reproduction.md"
     figures = page.parent / "img"
-    for folder in (kept, figures):
-        folder.mkdir(parents=True, exist_ok=True)
-    for old in figures.glob(f"{page.stem}-*.svg"):
-        old.unlink()
     made_with = origin(provenance, folds)
-    _write(kept / "folds.csv", _folds(folds).to_csv(index=False, lineterminator="\n"))
-    _write(kept / "provenance.json", json.dumps(made_with, indent=2, ensure_ascii=False) + "\n")
+    write_whole(kept / "folds.csv", csv_of(_folds(folds)))
+    write_whole(
+        kept / "provenance.json", json.dumps(made_with, indent=2, ensure_ascii=False) + "\n"
+    )
     reasons = kept / "reasons.md"
     written = reasons.read_text(encoding="utf-8") if reasons.exists() else ""
-    lines = _page(folds, curves, made_with, written, figures / _FIGURE)
-    _write(page, "\n".join(lines) + "\n")
+    text = "\n".join(_page(folds, curves, made_with, written, figures / _FIGURE)) + "\n"
+    write_whole(page, text)
+    for old in figures.glob(f"{page.stem}-*.svg"):
+        if old.name not in text:
+            old.unlink()
     return page
 
 
@@ -144,7 +148,8 @@ def _claims(folds: pd.DataFrame, curves: pd.DataFrame) -> Iterator[str]:
     yield "of them are. Where the paper's tables allow it, they are counted by the same rule."
     yield from ("", "| the paper says | where | verdict | what we saw |", "|---|---|---|---|")
     for claim in judge_claims(folds, curves):
-        yield f"| {claim.text} | {claim.where} | **{claim.verdict}** | {claim.seen} |"
+        text, where, seen = map(markdown, (claim.text, claim.where, claim.seen))
+        yield f"| {text} | {where} | **{claim.verdict}** | {seen} |"
     yield ""
 
 
@@ -153,7 +158,7 @@ def _figure(curves: pd.DataFrame, path: Path) -> Iterator[str]:
     main = of_setting.get(Setting(_RELEASED, "auto"))
     if main is None or (main := main[main["model"] == "GIN"]).empty:
         return
-    _write(path, curves_by_dataset(main).replace("currentColor", INK))
+    write_whole(path, curves_by_dataset(main).replace("currentColor", INK))
     yield from ("## Learning curves", "")
     yield "The paper's figure: training loss of GIN, mean over folds and a band of one standard"
     yield "deviation."
@@ -175,8 +180,4 @@ def _differences(compared: Mapping[Setting, pd.DataFrame], reasons: str) -> Iter
 def _title(setting: Setting) -> str:
     table = {"table1": "Table 1", "table_a1": "The appendix's table"}
     unusual = setting.variant.removeprefix(_RELEASED).removeprefix(", ")
-    return table[setting.published_table or ""] + (f" with {unusual}" if unusual else "")
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    return table[setting.published_table or ""] + (f" with {markdown(unusual)}" if unusual else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +12,13 @@ from ._published import published_p
 from .ranks import holm, paired_wilcoxon
 from .resampled import TEST_PER_TRAIN, Estimate, average, corrected_mean
 from .style import DATASETS, MODELS, in_order
-from .summary import fold_accuracies, only_setting
+from .summary import fold_accuracies, only_setting, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_EFFECT = ["pairs", "difference", "low", "high", "rank_biserial", "p_wilcoxon", "p_corrected"]
+_PAIRED = ["pairs", "asked"]
+_EFFECT = ["difference", "low", "high", "rank_biserial", "p_wilcoxon", "p_corrected"]
 
 
 def overall_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -> pd.DataFrame:
@@ -35,12 +36,15 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -
     because that is the unit of every table here, with the 95 % confidence interval `low` to `high`
     of the corrected test. `rank_biserial` is the unitless one that belongs to Wilcoxon's test.
 
+    Only folds that both have finished are compared. `asked` is how many pairs there would be if
+    none were missing, on all data sets that either was run on.
+
     Args:
         folds: results of one setting.
         test_per_train: how many graphs are tested on for each one trained on.
 
     Returns:
-        One row a comparison: model, aggregation, datasets, pairs, difference, low, high,
+        One row a comparison: model, aggregation, datasets, pairs, asked, difference, low, high,
         rank_biserial, p_wilcoxon, p_corrected, p_paper.
 
     Example:
@@ -57,6 +61,7 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -
 
     table = only_setting(folds).published_table
     rows = []
+    asked = _asked_pairs(folds)
     for model, aggregation, pairs in _comparisons(folds):
         estimates = [corrected_mean(d, test_per_train) for d in pairs.values()]
         rows.append(
@@ -64,12 +69,14 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -
                 "model": model,
                 "aggregation": aggregation,
                 "datasets": len(pairs),
+                "pairs": sum(map(len, pairs.values())),
+                "asked": sum(asked(model, aggregation).values()),
                 **_effect(np.concatenate(list(pairs.values())), average(estimates)),
                 "p_paper": published_p(table, model, aggregation, list(pairs)),
             }
         )
     return pd.DataFrame(
-        rows, columns=["model", "aggregation", "datasets", *_EFFECT, "p_paper"]
+        rows, columns=["model", "aggregation", "datasets", *_PAIRED, *_EFFECT, "p_paper"]
     ).astype({"p_paper": float})
 
 
@@ -101,7 +108,9 @@ def dataset_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -
     """
     import pandas as pd
 
-    columns = ["model", "aggregation", "dataset", *_EFFECT, "p_wilcoxon_holm", "p_corrected_holm"]
+    columns = ["model", "aggregation", "dataset", *_PAIRED, *_EFFECT]
+    columns += ["p_wilcoxon_holm", "p_corrected_holm"]
+    asked = _asked_pairs(folds)
     families = []
     for model, aggregation, pairs in _comparisons(folds):
         family = pd.DataFrame(
@@ -109,6 +118,8 @@ def dataset_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -
                 "model": model,
                 "aggregation": aggregation,
                 "dataset": dataset,
+                "pairs": len(differences),
+                "asked": asked(model, aggregation)[dataset],
                 **_effect(differences, corrected_mean(differences, test_per_train)),
             }
             for dataset, differences in pairs.items()
@@ -120,6 +131,31 @@ def dataset_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -
             )
         )
     return pd.concat(families)[columns] if families else pd.DataFrame(columns=columns)
+
+
+def missing_pairs(pairs: int, asked: int) -> str:
+    """What must be said beside a test of fewer pairs than there should be; empty if all are there.
+
+    Example:
+        >>> missing_pairs(87, 90), missing_pairs(90, 90)
+        ('87 of 90 pairs', '')
+    """
+    return f"{pairs} of {asked} pairs" if pairs < asked else ""
+
+
+def _asked_pairs(folds: pd.DataFrame) -> Callable[[str, str], dict[str, int]]:
+    """How many pairs a comparison with vpa would have on each data set that either was run on."""
+    cells = summarise(folds)
+    asked = {(c.model, c.aggregation, c.dataset): int(c.asked) for c in cells.itertuples()}
+
+    def of(model: str, aggregation: str) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for (of_model, method, dataset), number in asked.items():
+            if of_model == model and method in ("vpa", aggregation):
+                found[dataset] = max(number, found.get(dataset, 0))
+        return found
+
+    return of
 
 
 def _comparisons(
@@ -143,5 +179,5 @@ def _comparisons(
 def _effect(differences: np.ndarray, estimate: Estimate) -> dict[str, float]:
     ranks = paired_wilcoxon(differences)
     low, high = estimate.interval()
-    values = (ranks.pairs, estimate.mean, low, high, ranks.rank_biserial, ranks.p)
+    values = (estimate.mean, low, high, ranks.rank_biserial, ranks.p)
     return dict(zip(_EFFECT, (*values, estimate.p_greater), strict=True))

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from ..aggregations import ordered
 from .comparison import AVERAGE, compare_with_paper
 from .settings import Setting
-from .significance import overall_tests
+from .significance import missing_pairs, overall_tests
 from .style import BASELINES, DATASETS, MODELS, in_order, method_label
-from .summary import only_setting, summarise
+from .summary import CELL, average_note, fold_accuracies, only_setting, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_ALL = "\0"  # in the place of a data set's name: a data set of someone's own may be called Avg
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,10 @@ class Cell:
         std: over folds; NaN for one fold, and for the average.
         folds: finished folds.
         diverged: trainings that diverged.
-        best: whether no other row of the group prints a higher mean.
+        best: whether no other row of the group prints a higher mean; none is, where the rows are
+            over different folds.
         paper: the published counterpart.
+        note: what must be said beside the number, see `summarise`.
 
     Example:
         >>> Cell(mean=86.2, std=4.1, folds=10).best
@@ -56,6 +60,7 @@ class Cell:
     diverged: int = 0
     best: bool = False
     paper: Published | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,7 @@ class Row:
         average: over the data sets; None where one of the table's is missing.
         p: of the paper's Wilcoxon test against vpa; None where there is nothing to test.
         p_paper: the published one.
+        p_note: what must be said beside p: over how many pairs it is, where some are missing.
 
     Example:
         >>> Row("GIN", "vpa", {}, None, None, None).label
@@ -81,6 +87,7 @@ class Row:
     average: Cell | None
     p: float | None
     p_paper: float | None
+    p_note: str = ""
 
     @property
     def label(self) -> str:
@@ -111,7 +118,7 @@ def accuracy_table(folds: pd.DataFrame) -> AccuracyTable:
     """Lay the results of one setting out as the paper does.
 
     Rows are grouped by model, the baselines after them; in each group the best mean of a column is
-    marked, both where two print the same.
+    marked, both where two print the same. Means over different folds are not compared.
 
     Example:
         >>> import pandas as pd
@@ -125,19 +132,22 @@ def accuracy_table(folds: pd.DataFrame) -> AccuracyTable:
     """
     cells = _cells(folds)
     methods = {(model, aggregation) for _, model, aggregation in cells}
-    datasets = tuple(in_order((key[0] for key in cells if key[0] != AVERAGE), DATASETS))
-    columns = (*datasets, AVERAGE) if len(datasets) > 1 else datasets
+    datasets = tuple(in_order((key[0] for key in cells if key[0] != _ALL), DATASETS))
+    columns = (*datasets, _ALL) if len(datasets) > 1 else datasets
     tests = overall_tests(folds).set_index(["model", "aggregation"])
     groups: dict[str, list[Row]] = {}
     for model in in_order((model for model, _ in methods), MODELS):
         for aggregation in ordered(a for m, a in methods if m == model):
             by_column = {name: cells.get((name, model, aggregation)) for name in columns}
-            average = by_column.pop(AVERAGE, None)
+            average = by_column.pop(_ALL, None)
             test = tests.loc[model, aggregation] if (model, aggregation) in tests.index else None
             row = Row(
                 *(model, aggregation, by_column, average),
                 p=None if test is None else float(test["p_wilcoxon"]),
                 p_paper=None if test is None or test.isna()["p_paper"] else float(test["p_paper"]),
+                p_note=""
+                if test is None
+                else missing_pairs(int(test["pairs"]), int(test["asked"])),
             )
             groups.setdefault("" if model in BASELINES else model, []).append(row)
     return AccuracyTable(only_setting(folds), datasets, tuple(map(tuple, groups.values())))
@@ -145,31 +155,48 @@ def accuracy_table(folds: pd.DataFrame) -> AccuracyTable:
 
 def _cells(folds: pd.DataFrame) -> dict[tuple[str, str, str], Cell]:
     """All cells by data set, model and aggregation, with the averages of complete methods."""
-    summary = summarise(folds)
+    summary = summarise(folds).assign(stands_for=_folds_of_cells(folds))
     datasets = summary["dataset"].nunique()
     finished = summary[summary["folds"] > 0].groupby(["model", "aggregation"], as_index=False)
-    averages = finished.agg(mean=("mean", "mean"), sets=("mean", "size"), folds=("folds", "sum"))
+    averages = finished.agg(
+        mean=("mean", "mean"),
+        sets=("mean", "size"),
+        folds=("folds", "sum"),
+        note=("note", average_note),
+        stands_for=("stands_for", tuple),
+    )
     averages = averages[averages["sets"] == datasets].assign(
-        dataset=AVERAGE, std=float("nan"), diverged=0
+        dataset=_ALL, std=float("nan"), diverged=0
     )
     published = {
-        (row.dataset, row.model, row.aggregation): Published(
+        (_ALL if row.dataset == AVERAGE else row.dataset, row.model, row.aggregation): Published(
             row.paper, row.paper_std, row.difference, row.z, row.within
         )
         for row in compare_with_paper(folds).itertuples()
     }
     rows = [*summary.itertuples(), *averages.itertuples()]
     printed: dict[tuple[str, str], list[float]] = {}
+    stand_for: dict[tuple[str, str], set[object]] = {}
     for row in rows:
         if row.folds:
             printed.setdefault((row.dataset, row.model), []).append(round(row.mean, 1))
+            stand_for.setdefault((row.dataset, row.model), set()).add(row.stands_for)
     cells = {}
     for row in rows:
         rivals = printed.get((row.dataset, row.model), [])
+        alike = len(stand_for.get((row.dataset, row.model), ())) == 1
         key = (row.dataset, row.model, row.aggregation)
         cells[key] = Cell(
             *(row.mean, row.std, int(row.folds), int(row.diverged)),
-            best=len(rivals) > 1 and round(row.mean, 1) == max(rivals),
+            best=alike and len(rivals) > 1 and round(row.mean, 1) == max(rivals),
             paper=published.get(key),
+            note=row.note,
         )
     return cells
+
+
+def _folds_of_cells(folds: pd.DataFrame) -> list[frozenset[int]]:
+    """The folds that each mean of `summarise` is over, in its order."""
+    accuracies = fold_accuracies(folds)
+    grouped = accuracies.assign(fold=accuracies["fold"].where(accuracies["accuracy"].notna()))
+    return [frozenset(part.dropna()) for _, part in grouped.groupby(CELL)["fold"]]

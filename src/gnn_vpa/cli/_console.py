@@ -1,5 +1,10 @@
-"""Tables and progress for people in a terminal, plain lines for everything else."""
+"""Tables and progress for people in a terminal, plain lines for everything else.
 
+Names come from outside: what they hold of rich's markup is shown as it is, and control characters,
+which a terminal would obey, are dropped.
+"""
+
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -7,6 +12,41 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from ..escape import plain, printable
+
+_NUMBER = re.compile(r"[+\-\N{MINUS SIGN}]?(\d|\.\d|inf|nan|∞)")
+_MISSING = ("", "-", "\N{EN DASH}")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that shows text as it is; NO_COLOR and TERM=dumb count.
+
+    Example:
+        >>> console().print("[red]data set[/red]")
+        [red]data set[/red]
+    """
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    r"""Write a line, or several.
+
+    Example:
+        >>> say("Wrote \x1b[31mreport.html")
+        Wrote [31mreport.html
+    """
+    typer.echo(printable(text), err=err)
+
+
+def complain(text: str) -> None:
+    """Write what went wrong on standard error, in red where there may be colours.
+
+    Example:
+        >>> complain("Error: no such data set")
+    """
+    console(stderr=True).print(Text(printable(text), style="red"), soft_wrap=True)
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -19,20 +59,30 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]
         N   vpa
         1   1.00
     """
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        for line in (header, *rows):
-            typer.echo("\t".join(line))
+    lines = [[plain(cell) for cell in line] for line in (header, *rows)]
+    screen = console()
+    if not screen.is_terminal:
+        for line in lines:
+            say("\t".join(line))
         return
-    rows = list(rows)
-    console.print(title, style="bold")
+    screen.print(plain(title), style="bold")
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for name, *cells in zip(header, *rows, strict=True):
-        numeric = all(cell[:1].isdigit() for cell in cells)
-        table.add_column(name, justify="right" if numeric else "left")
-    for row in rows:
+    for name, *cells in zip(*lines, strict=True):
+        table.add_column(name, justify="right" if _is_numeric(cells) else "left", overflow="fold")
+    for row in lines[1:]:
         table.add_row(*row)
-    console.print(table)
+    screen.print(table)
+
+
+def _is_numeric(cells: Sequence[str]) -> bool:
+    """Say whether a column holds numbers, of either sign, and perhaps gaps.
+
+    Example:
+        >>> _is_numeric(["+1.5", "-", "\N{MINUS SIGN}0.5 (7 of 10 folds)"]), _is_numeric(["-a"])
+        (True, False)
+    """
+    there = [cell for cell in cells if cell not in _MISSING]
+    return bool(there) and all(_NUMBER.match(cell) for cell in there)
 
 
 @contextmanager
@@ -45,10 +95,10 @@ def progress(message: str) -> Iterator[None]:
         >>> with progress("Measuring"):
         ...     answer = 42
     """
-    console = Console(stderr=True, highlight=False, markup=False)
-    if console.is_terminal:
-        with console.status(f"{message} …"):
+    screen = console(stderr=True)
+    if screen.is_terminal:
+        with screen.status(Text(plain(f"{message} …"))):
             yield
     else:
-        typer.echo(f"{message} …", err=True)
+        say(f"{message} …", err=True)
         yield

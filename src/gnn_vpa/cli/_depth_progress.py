@@ -4,14 +4,14 @@ import time
 from collections.abc import Sequence
 from typing import Self
 
-import typer
-from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
+from ..escape import printable
 from ..experiments import duration
 from ..experiments.depth import Job, Watcher
 from ..experiments.depth.train import Outcome
+from ._console import console, say
 
 
 class Lines(Watcher):
@@ -74,7 +74,7 @@ class Lines(Watcher):
 
     def say(self, text: str) -> None:
         """Write a line."""
-        typer.echo(text, err=True)
+        say(text, err=True)
 
 
 class Terminal(Lines):
@@ -91,7 +91,7 @@ class Terminal(Lines):
             TextColumn("depth"),
             BarColumn(),
             TextColumn("{task.percentage:.0f} %{task.fields[left]}"),
-            console=Console(stderr=True, highlight=False, markup=False),
+            console=console(stderr=True),
             transient=True,
         )
         self._bar: TaskID = self._bars.add_task("depth", total=1.0, left="")
@@ -119,7 +119,7 @@ class Terminal(Lines):
 
     def say(self, text: str) -> None:
         """Write a line above the bar."""
-        self._bars.console.print(text)
+        self._bars.console.print(printable(text))
 
 
 def watching() -> Lines:
@@ -129,4 +129,4 @@ def watching() -> Lines:
         >>> type(watching()).__name__
         'Lines'
     """
-    return Terminal() if Console(stderr=True).is_terminal else Lines()
+    return Terminal() if console(stderr=True).is_terminal else Lines()

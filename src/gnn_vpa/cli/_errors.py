@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import GnnVpaError, UsageError
+from ._console import complain
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -39,5 +40,5 @@ class ExplainingGroup(TyperGroup):
 
 
 def _stop(message: str, exit_code: int) -> None:
-    typer.secho(message, fg="red", err=True)
+    complain(message)
     raise typer.Exit(exit_code)

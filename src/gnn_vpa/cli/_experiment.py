@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ._console import print_table
+from ._console import complain, print_table, say
+from ._options import check_out
 
 if TYPE_CHECKING:
     from gnn_vpa.analysis import AccuracyTable, Cell
@@ -30,6 +31,7 @@ def execute(
 
     from ._progress import log_noted, progress_of
 
+    check_out(out)
     try:
         with progress_of(out, resolve_device(device)) as progress, log_noted(progress):
             for note in notes:
@@ -43,14 +45,14 @@ def execute(
                 progress=progress,
             )
     except KeyboardInterrupt:
-        text = "Interrupted. What is finished is kept; type the same command again to go on."
-        typer.secho(text, fg="red", err=True)
+        text = "Interrupted. What is trained so far is kept; type the same command again to go on."
+        complain(text)
         raise typer.Exit(130) from None
     results = Results(out)
     print_results(results)
     report = results.report()
-    typer.echo(f"Results: {out / 'results.sqlite'}")
-    typer.echo(f"Report:  {report}")
+    say(f"Results: {out / 'results.sqlite'}")
+    say(f"Report:  {report}")
     return results
 
 
@@ -69,10 +71,10 @@ def print_results(results: "Results") -> None:
             header, rows = header[:3], [row[:3] for row in rows]
         print_table(f"Test accuracy in percent: {setting}", header, rows)
         for sentence in findings(folds):
-            typer.echo(sentence)
+            say(sentence)
         if len(header) > 3:
             for remark in remarks(setting, folds, curves.get(setting, results.curves[:0])):
-                typer.echo(remark)
+                say(remark)
 
 
 def _rows(table: "AccuracyTable", datasets: list[str]) -> list[list[str]]:
@@ -90,9 +92,9 @@ def _rows(table: "AccuracyTable", datasets: list[str]) -> list[list[str]]:
 
 
 def _row(dataset: str, method: str, cell: "Cell") -> list[str]:
-    from gnn_vpa.analysis._format import mean_std, signed
+    from gnn_vpa.analysis._format import mean_std, noted, signed
 
-    ours = [dataset, method, mean_std(cell.mean, cell.std)]
+    ours = [dataset, method, noted(mean_std(cell.mean, cell.std), cell.note)]
     if (paper := cell.paper) is None:
         return [*ours, "", "", ""]
     compared = signed(paper.difference), signed(paper.z, 2)

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import typer
-
 from ..experiments import (
     Cell,
     Group,
@@ -23,20 +21,22 @@ from ..experiments import (
     resolve_device,
     seen,
 )
-from ._console import print_table, progress
+from ._console import complain, print_table, progress, say
+from ._options import check_out
 
 
 def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: str) -> None:
     """Show what is done and what would run, without training more than a moment."""
+    check_out(out)
     device = resolve_device(device)
     with progress("Looking at the data"):
         found = identify(cells, data_dir, dataset_names(out))
     for note in found.notes:
-        typer.echo(note, err=True)
+        complain(note)
     done, cells = finished(out), found.cells
     rest = [cell for cell in cells if cell.key not in done]
     if not rest:
-        typer.echo(f"All {len(cells)} cells are finished, in {out}.")
+        say(f"All {len(cells)} cells are finished, in {out}.")
         return
     paces, basis = seen(out, device), "from the cells that are finished"
     if not paces:
@@ -55,7 +55,7 @@ def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: s
     kept = f"{before} of {len(cells)} cells are finished. " if before else ""
     side = f" in {workers} processes" if workers > 1 else ""
     time = f"{estimate(rest, paces, workers)}, {basis}" if paces else "no data set is here to tell"
-    typer.echo(f"{kept}{len(rest)} cells would run{side}: {time}.")
+    say(f"{kept}{len(rest)} cells would run{side}: {time}.")
 
 
 def _needs(groups: Sequence[Group], found: Identified, device: str) -> Iterator[Needs | None]:

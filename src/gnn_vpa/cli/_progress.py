@@ -8,11 +8,10 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Self
 
-import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
+from ..escape import plain, printable
 from ..experiments import (
     Cell,
     Estimate,
@@ -24,6 +23,7 @@ from ..experiments import (
     seen,
 )
 from ..training import Outcome
+from ._console import console, say
 
 
 class Lines(Progress):
@@ -70,11 +70,11 @@ class Lines(Progress):
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Say what came out."""
         reached = [outcome.test_acc for outcome in outcomes if outcome.diverged_epoch is None]
-        self._done(cell, f"{_accuracy(reached)}, {duration(seconds)}")
+        self._done(cell, f"{_accuracy(reached, cell.folds)}, {duration(seconds)}")
 
     def elsewhere(self, cell: Cell) -> None:
         """Say what came out in a process beside this one."""
-        self._done(cell, _accuracy(fold_accuracies(self._out, cell)))
+        self._done(cell, _accuracy(fold_accuracies(self._out, cell), cell.folds))
 
     def wait(self, cells: Sequence[Cell]) -> None:
         """Say once what is waited for."""
@@ -84,7 +84,7 @@ class Lines(Progress):
 
     def note(self, text: str) -> None:
         """Write a line."""
-        typer.echo(text, err=True)
+        say(text, err=True)
 
     def time_left(self) -> str:
         """Return the expected time as the end of a sentence, where anything is known."""
@@ -117,11 +117,11 @@ class Terminal(Lines):
     def __init__(self, out: str | Path, device: str = "cpu") -> None:
         super().__init__(out, device)
         self._bars = Bars(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),  # a data set's name is in it
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[left]}"),
-            console=Console(stderr=True, highlight=False, markup=False),
+            console=console(stderr=True),
             transient=True,
         )
         self._cells = self._bars.add_task("cells", total=None, left="")
@@ -145,7 +145,7 @@ class Terminal(Lines):
         """Show a bar for the epochs of what is run at once."""
         epochs = group.protocol.epochs if group.protocol else 1
         self._since = None
-        self._epochs = self._bars.add_task(str(group), total=epochs, left="")
+        self._epochs = self._bars.add_task(plain(str(group)), total=epochs, left="")
 
     def epochs(self, group: Group, done: int) -> None:
         """Move the bar."""
@@ -167,7 +167,7 @@ class Terminal(Lines):
 
     def note(self, text: str) -> None:
         """Write a line above the bars."""
-        self._bars.console.print(text)
+        self._bars.console.print(printable(text))
         self._show_cells()
 
     def _show_cells(self) -> None:
@@ -222,12 +222,14 @@ def progress_of(out: str | Path, device: str) -> Lines:
         >>> type(progress_of("runs/none", "cpu")).__name__
         'Lines'
     """
-    return (Terminal if Console(stderr=True).is_terminal else Lines)(out, device)
+    return (Terminal if console(stderr=True).is_terminal else Lines)(out, device)
 
 
-def _accuracy(reached: Sequence[float]) -> str:
+def _accuracy(reached: Sequence[float], asked: int) -> str:
+    """Return the mean over the folds that came to an accuracy, and how many, if not all."""
     if not reached:
         return "diverged"
     percent = [100 * accuracy for accuracy in reached]
     spread = f" ± {stdev(percent):.1f}" if len(percent) > 1 else ""
-    return f"{fmean(percent):.1f}{spread} %"
+    lost = f" ({len(reached)} of {asked} folds)" if len(reached) < asked else ""
+    return f"{fmean(percent):.1f}{spread} %{lost}"

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
 from ..errors import GnnVpaError, UsageError
+from ..escape import plain
 from ..paper import Statistics, archive_names, paper_name, published_statistics
-from ._console import print_table, progress
+from ._console import console, print_table, progress, say
 
 if TYPE_CHECKING:
     from gnn_vpa.graphs.download import Progress
@@ -80,8 +80,6 @@ def check(
     from gnn_vpa.graphs import find_archives, load
 
     chosen = names or [name for name in archive_names() if name in find_archives(data_dir)]
-    if not chosen:
-        raise UsageError("no data set is here: get one with 'gnn-vpa data get NAME'")
     rows, faults, notes = [], [], []
     for name in chosen:
         try:
@@ -108,10 +106,10 @@ def check(
     if rows:
         print_table("Statistics, measured and published", ["archive", *_COLUMNS.values()], rows)
     for note in notes:
-        typer.echo(note)
+        say(note)
     if faults:
         raise GnnVpaError("\n".join(faults))
-    typer.echo("Measured and published agree, averages to 0.001.")
+    say("Measured and published agree, averages to 0.001.")
 
 
 @app.command()
@@ -142,7 +140,7 @@ def get(
     for name in names:
         with _download_bar(name) as report:
             path = download(name, data_dir, base_url=url or TU_COLLECTION, progress=report)
-        typer.echo(f"{path.stem}\t{path}")
+        say(f"{path.stem}\t{path}")
 
 
 def _where(name: str, found: dict[str, Path]) -> str:
@@ -160,12 +158,13 @@ def _row(title: str, statistics: Statistics) -> list[str]:
 @contextmanager
 def _download_bar(name: str) -> Iterator["Progress"]:
     """Show a bar in a terminal and one plain line elsewhere, on standard error."""
-    console = Console(stderr=True, highlight=False)
-    if not console.is_terminal:
-        typer.echo(f"Getting {name} …", err=True)
+    screen = console(stderr=True)
+    if not screen.is_terminal:
+        say(f"Getting {name} …", err=True)
         yield lambda _done, _total: None
         return
-    columns = (TextColumn(name), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with ProgressBar(*columns, console=console) as bar:
-        task = bar.add_task(name)
+    shown = TextColumn("{task.description}", markup=False)
+    columns = (shown, BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with ProgressBar(*columns, console=screen) as bar:
+        task = bar.add_task(plain(name))
         yield lambda done, total: bar.update(task, completed=done, total=total)

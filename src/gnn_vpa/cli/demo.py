@@ -6,18 +6,18 @@ from typing import Annotated
 import typer
 
 from ._experiment import execute
-from ._options import DataDirOption, Device, DeviceOption
+from ._options import DataDirOption, DeviceOption
 
 
 def demo(
     epochs: Annotated[int, typer.Option(min=1, help="Fewer are quicker.")] = 200,
-    device: DeviceOption = Device.auto,
+    device: DeviceOption = "auto",
     out: Annotated[Path, typer.Option(metavar="DIR", help="For the results.")] = Path("runs/demo"),
     data_dir: DataDirOption = None,
 ) -> None:
     """Which aggregation is right for MUTAG? GIN with all four, in the paper's ten folds.
 
-    Needs no network: the package grakel carries MUTAG (pip install 'gnn-vpa[baselines]').
+    Needs no network: MUTAG comes with the package.
 
     Examples:
 

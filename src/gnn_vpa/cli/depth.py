@@ -8,8 +8,9 @@ import typer
 
 from ..aggregations import AGGREGATIONS
 from ..errors import UsageError
-from ._console import print_table
-from ._options import DataDirOption, Device, DeviceOption, listed
+from ..files import save_figure
+from ._console import complain, print_table, say
+from ._options import DataDirOption, DeviceOption, check_out, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,9 +23,7 @@ _Features = StrEnum("_Features", ["auto", "ones", "degree", "labels"])
 def depth(
     datasets: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="DATASET...", help="Data sets. [default: MUTAG IMDB-BINARY]", show_default=False
-        ),
+        typer.Argument(metavar="DATASET...", help="Data sets.", show_default="MUTAG IMDB-BINARY"),
     ] = None,
     depths: Annotated[str, typer.Option(help="Numbers of layers.")] = "4,8,16,32,64,128",
     aggr: Annotated[str, typer.Option(help="Of sum, mean, max, vpa.")] = "sum,mean,max,vpa",
@@ -45,7 +44,7 @@ def depth(
     features: Annotated[
         _Features, typer.Option(help="Node features; auto: the data's own, else ones.")
     ] = _Features.auto,
-    device: DeviceOption = Device.auto,
+    device: DeviceOption = "auto",
     out: Annotated[Path, typer.Option(metavar="DIR", help="For the results.")] = Path("runs/depth"),
     data_dir: DataDirOption = None,
 ) -> None:
@@ -81,6 +80,7 @@ def depth(
         features=cast("FeatureKind", features.value),
         data_dir=None if data_dir is None else str(data_dir),
     )
+    check_out(out)
     records = Records(out)
     configuration = {
         "datasets": names, "depths": depths, "aggr": aggr, "weights": weights,
@@ -93,14 +93,14 @@ def depth(
             run_jobs(asked, records, device=where, watcher=watcher)
     except KeyboardInterrupt:
         text = "Interrupted. What is finished is kept; type the same command again to go on."
-        typer.secho(text, fg="red", err=True)
+        complain(text)
         raise typer.Exit(130) from None
     results, signals = records.results(training), records.signals(training)
     for name in names:
         _print(results, name)
-    typer.echo("res.: with residuals; inf: the loss was not finite.")
+    say("res.: with residuals; inf: the loss was not finite; (1 of 2): in so many folds it was.")
     _write_figures(results, signals, names, out)
-    typer.echo(f"Results: {out / 'depth.csv'}, {out / 'signal.csv'}")
+    say(f"Results: {out / 'depth.csv'}, {out / 'signal.csv'}")
 
 
 def _numbers(text: str) -> list[int]:
@@ -140,11 +140,12 @@ def _print(results: "pd.DataFrame", dataset: str) -> None:
 
 
 def _accuracy(group: "pd.DataFrame") -> str:
-    """Return the mean over folds, or that the loss was not finite in any of them."""
+    """Return the mean over folds whose loss was finite, and how many they are, if not all."""
     finite = group["test_accuracy"].dropna()
     if finite.empty:
         return "inf" if len(group) else ""
-    return f"{100 * finite.mean():.1f}"
+    lost = f" ({len(finite)} of {len(group)})" if len(finite) < len(group) else ""
+    return f"{100 * finite.mean():.1f}{lost}"
 
 
 def _write_figures(
@@ -154,5 +155,5 @@ def _write_figures(
 
     for name in datasets:
         picture = out / f"depth-{Path(name).stem.lower().replace(':', '-')}.png"
-        plot_depth(results, signals, name).savefig(picture, dpi=150)
-        typer.echo(f"Wrote {picture}")
+        save_figure(plot_depth(results, signals, name), picture)
+        say(f"Wrote {picture}")

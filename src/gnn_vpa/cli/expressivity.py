@@ -1,6 +1,7 @@
 """``gnn-vpa expressivity``: which graphs a random network tells apart."""
 
 import csv
+import io
 import json
 from collections.abc import Sequence
 from enum import StrEnum
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ..errors import UsageError
-from ._console import print_table, progress
-from ._options import DataDirOption, Device, listed
+from ..escape import csv_cell
+from ..files import save_figure, write_whole
+from ._console import print_table, progress, say
+from ._options import DataDirOption, DeviceOption, check_out, current, listed
 
 if TYPE_CHECKING:
     from gnn_vpa.graphs import GraphSet
@@ -48,9 +50,7 @@ def expressivity(
     graphs: Annotated[
         int, typer.Option(min=0, help="Of a larger TU data set, a random sample; 0: all graphs.")
     ] = 100,
-    device: Annotated[
-        Device, typer.Option(help="Where networks run; auto: CUDA if it is there.")
-    ] = Device.auto,
+    device: DeviceOption = "auto",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -74,8 +74,8 @@ def expressivity(
       gnn-vpa expressivity MUTAG IMDB-BINARY --graphs 0 --out runs/expressivity
     """
     names = _names(datasets, data_dir)
-    if out is not None and out.exists() and not out.is_dir():
-        raise UsageError(f"--out {out} is a file: name a folder")
+    if out is not None:
+        check_out(out)
     options: dict[str, Any] = {
         "aggrs": listed(aggr),
         "precisions": listed(precision),
@@ -86,8 +86,9 @@ def expressivity(
     }
     from gnn_vpa.experiments import resolve_device
 
-    where = resolve_device(device.value)
-    rows = _measure(names, graphs, data_dir, where, options)
+    where = resolve_device(device)
+    with current(where):
+        rows = _measure(names, graphs, data_dir, where, options)
     _print(rows)
     if out is not None:
         _write(rows, out, {**options, "graphs": graphs}, where)
@@ -151,7 +152,7 @@ def _print(rows: Sequence["Separation"]) -> None:
     together = [row for row in rows if row.seed is None and row.depth == deepest]
     for row in together:
         if row.precision == "float64" and row.aggr in ("sum", "vpa") and row.missed:
-            typer.echo(
+            say(
                 f"{row.dataset}: {row.missed:,} of {row.pairs:,} pairs escape every network "
                 f"with {row.aggr} in float64."
             )
@@ -172,26 +173,27 @@ def _write(
 ) -> None:
     from gnn_vpa.signal import plot_expressivity
 
-    folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"expressivity.{ending}" for ending in ("csv", "png", "svg")]
     _write_table(rows, paths[0])
     figure = plot_expressivity(rows)
     for picture in paths[1:]:
-        figure.savefig(picture, dpi=150)
+        save_figure(figure, picture)
     paths.append(folder / "provenance.json")
-    paths[-1].write_text(_provenance(options, device))
+    write_whole(paths[-1], _provenance(options, device))
     for path in paths:
-        typer.echo(f"Wrote {path}")
+        say(f"Wrote {path}")
 
 
 def _write_table(rows: Sequence["Separation"], path: Path) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        for row in rows:
-            cells = {**row._asdict(), "share": f"{row.share:.8f}", "noise": f"{row.noise:.3g}"}
-            cells["seed"] = "any" if row.seed is None else row.seed
-            writer.writerow([cells[column] for column in _COLUMNS])
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for row in rows:
+        cells = {**row._asdict(), "share": f"{row.share:.8f}", "noise": f"{row.noise:.3g}"}
+        cells["dataset"] = csv_cell(row.dataset)
+        cells["seed"] = "any" if row.seed is None else row.seed
+        writer.writerow([cells[column] for column in _COLUMNS])
+    write_whole(path, text.getvalue())
 
 
 def _provenance(options: dict[str, Any], device: str) -> str:

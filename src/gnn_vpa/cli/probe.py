@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ..errors import UsageError
-from ._console import progress
-from ._options import DataDirOption, Device, Variant, VariantOption
+from ..files import write_whole
+from ._console import console, progress, say
+from ._options import DataDirOption, DeviceOption, Variant, VariantOption, current
 
 if TYPE_CHECKING:
     from ..graphs import FeatureKind
@@ -43,7 +44,9 @@ def probe(
     ] = 0,
     every: Annotated[
         int | None,
-        typer.Option(min=1, help="With --train: measure one step in so many. [default: 20 in all]"),
+        typer.Option(
+            min=1, help="With --train: measure one step in so many.", show_default="20 in all"
+        ),
     ] = None,
     graphs: Annotated[int, typer.Option(min=1, help="Graphs in a batch.")] = 64,
     depth: Annotated[int | None, typer.Option(min=1, help="Number of layers.")] = None,
@@ -53,10 +56,7 @@ def probe(
     ] = _Features.auto,
     variant: VariantOption = Variant.released,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights and batches.")] = 0,
-    device: Annotated[
-        Device,
-        typer.Option(help="Where the paper's models run; auto: CUDA if it is there."),
-    ] = Device.auto,
+    device: DeviceOption = "auto",
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page.")] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it: a .png, .svg or .pdf.")
@@ -84,27 +84,40 @@ def probe(
         raise UsageError(f"--plot {plot} must end in {', '.join(_PICTURES)}")
     import torch
 
+    from ..experiments import resolve_device
+
+    where = resolve_device(device)
     torch.manual_seed(seed)  # of dropout
-    subject = _subject(
-        dataset, model, aggr, data_dir, graphs, seed, features.value, device.value, variant.value,
-        every_batch=train > 0,
-        options={key: value for key, value in (("depth", depth), ("width", width)) if value},
-    )  # fmt: skip
+    with current(where):
+        subject = _subject(
+            dataset, model, aggr, data_dir, graphs, seed, features.value, where, variant.value,
+            every_batch=train > 0,
+            options={key: value for key, value in (("depth", depth), ("width", width)) if value},
+        )  # fmt: skip
+        report, watch = _measure(subject, train, every)
+    _write(report, watch, html, plot, csv)
+
+
+def _measure(subject: "Subject", train: int, every: int | None) -> tuple["Report", "Watch | None"]:
+    """Probe and print; where it is to be trained, once more behind it."""
+    report = _probed(subject)
+    if not train:
+        _print(report)
+        return report, None
+    say("Before training:")
+    _print(report)
+    watch = _follow(subject, train, every)
+    report = _probed(subject)
+    say(f"\nAfter {train} {'epoch' if train == 1 else 'epochs'}:")
+    _print(report)
+    return report, watch
+
+
+def _probed(subject: "Subject") -> "Report":
     with progress(f"Probing {subject.name}"):
         report = _report(subject)
         report.verdict  # noqa: B018 - remedies are tried here
-    watch: Watch | None = None
-    if train:
-        typer.echo("Before training:")
-    _print(report)
-    if train:
-        watch = _follow(subject, train, every)
-        with progress(f"Probing {subject.name}"):
-            report = _report(subject)
-            report.verdict  # noqa: B018
-        typer.echo(f"\nAfter {train} {'epoch' if train == 1 else 'epochs'}:")
-        _print(report)
-    _write(report, watch, html, plot, csv)
+    return report
 
 
 def _subject(
@@ -141,17 +154,9 @@ def _subject(
         size=size,
         batches=None if every_batch else 1,
         seed=seed,
-        device=_device(device),
+        device=device,
         **options,
     )
-
-
-def _device(name: str) -> str:
-    import torch
-
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UsageError("--device cuda: PyTorch finds no CUDA device here; use --device cpu")
-    return name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _report(subject: "Subject") -> "Report":
@@ -174,13 +179,11 @@ def _follow(subject: "Subject", epochs: int, every: int | None) -> "Watch":
 
 
 def _print(report: "Report") -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if console.is_terminal:
-        console.print(report)
+    screen = console()
+    if screen.is_terminal:
+        screen.print(report)
     else:
-        typer.echo(str(report))
+        say(str(report))
 
 
 def _write(
@@ -190,13 +193,14 @@ def _write(
     plot: Path | None,
     csv: Path | None,
 ) -> None:
+    from ..analysis.exports import csv_of
+
     if html is not None:
         report.to_html(html)
-        typer.echo(f"Wrote {html}")
+        say(f"Wrote {html}")
     if plot is not None:
         (watch or report).plot(plot)
-        typer.echo(f"Wrote {plot}")
+        say(f"Wrote {plot}")
     if csv is not None:
-        csv.parent.mkdir(parents=True, exist_ok=True)
-        (watch or report).to_frame().to_csv(csv, index=False)
-        typer.echo(f"Wrote {csv}")
+        write_whole(csv, csv_of((watch or report).to_frame()))
+        say(f"Wrote {csv}")

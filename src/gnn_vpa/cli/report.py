@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
+from ._console import say
 from ._options import listed
 
 
@@ -50,9 +51,9 @@ def report(
     results = Results(run)
     print_results(results)
     if record is not None:
-        typer.echo(f"Wrote {results.record(record)}")
+        say(f"Wrote {results.record(record)}")
         return
     folder = results.folder
     paths = [out] if out else [folder / f"report.{ending}" for ending in listed(formats)]
     for path in paths:
-        typer.echo(f"Wrote {results.report(path)}")
+        say(f"Wrote {results.report(path)}")

@@ -9,7 +9,6 @@ import typer
 from ._experiment import execute
 from ._options import (
     DataDirOption,
-    Device,
     DeviceOption,
     PlanOption,
     Variant,
@@ -40,10 +39,10 @@ def reproduce(
     ] = None,
     plan: PlanOption = False,
     variant: VariantOption = Variant.released,
-    device: DeviceOption = Device.auto,
+    device: DeviceOption = "auto",
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="For the results. [default: runs/ and what is run]"),
+        typer.Option(metavar="DIR", help="For the results.", show_default="runs/ and what is run"),
     ] = None,
     data_dir: DataDirOption = None,
 ) -> None:

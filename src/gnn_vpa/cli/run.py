@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ..spelling import whole_numbers
+from ._console import say
 from ._experiment import execute
 from ._options import (
     DataDirOption,
-    Device,
     DeviceOption,
     PlanOption,
     Variant,
@@ -35,7 +35,7 @@ def run(
     model: Annotated[str, typer.Option(help="Of gin, gcn, sgc, gat.")] = "gin",
     aggr: Annotated[
         str | None,
-        typer.Option(help="Of sum, mean, max, vpa, default. [default: all that a model has]"),
+        typer.Option(help="Of sum, mean, max, vpa, default.", show_default="all that a model has"),
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of each training.")] = 200,
     folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
@@ -52,10 +52,12 @@ def run(
         bool, typer.Option("--baselines", help="Also the majority class and the WL kernel + SVM.")
     ] = False,
     plan: PlanOption = False,
-    device: DeviceOption = Device.auto,
+    device: DeviceOption = "auto",
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="For the results. [default: runs/ and the data sets]"),
+        typer.Option(
+            metavar="DIR", help="For the results.", show_default="runs/ and the data sets"
+        ),
     ] = None,
     data_dir: DataDirOption = None,
 ) -> None:
@@ -97,7 +99,7 @@ def run(
     notes = [f"Left out: {text}." for text in grid.left_out]
     if plan:
         for note in notes:
-            typer.echo(note, err=True)
+            say(note, err=True)
         show_plan(grid.cells, out, data_dir, device)
         return
     execute(

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ..errors import UsageError
-from ._console import print_table, progress
-from ._options import DataDirOption, listed
+from ..files import save_figure
+from ._console import print_table, progress, say
+from ._options import DataDirOption, check_out, listed
 
 if TYPE_CHECKING:
     from ..graphs import FeatureKind
@@ -22,13 +23,11 @@ _PICTURES = (".png", ".svg", ".pdf")
 def theory(
     datasets: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="DATASET...", help="Data sets. [default: MUTAG IMDB-BINARY]", show_default=False
-        ),
+        typer.Argument(metavar="DATASET...", help="Data sets.", show_default="MUTAG IMDB-BINARY"),
     ] = None,
     model: Annotated[_Model, typer.Option(help="The paper's model.")] = _Model.gcn,
     aggr: Annotated[
-        str | None, typer.Option(help="Aggregations. [default: all that the model has]")
+        str | None, typer.Option(help="Aggregations.", show_default="all that the model has")
     ] = None,
     depth: Annotated[int | None, typer.Option(min=1, help="Number of layers.")] = None,
     graphs: Annotated[int, typer.Option(min=1, help="Graphs of each data set.")] = 200,
@@ -57,6 +56,8 @@ def theory(
     """
     if out is not None and out.suffix not in _PICTURES:
         raise UsageError(f"--out {out} must end in {', '.join(_PICTURES)}")
+    if out is not None:
+        check_out(out.parent)
     from ..graphs import load
     from ..nn import MODELS
     from ..signal import average_signals, plot_layers, sample
@@ -89,9 +90,8 @@ def theory(
         ],
     )
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        plot_layers(signals, f"{model.value.upper()} at the start").savefig(out, dpi=150)
-        typer.echo(f"Wrote {out}")
+        save_figure(plot_layers(signals, f"{model.value.upper()} at the start"), out)
+        say(f"Wrote {out}")
 
 
 def _signals(

@@ -8,7 +8,9 @@ import typer
 
 from ..aggregations import operators
 from ..errors import UsageError
-from ._console import print_table, progress
+from ..files import save_figure
+from ._console import print_table, progress, say
+from ._options import check_out
 
 if TYPE_CHECKING:
     from gnn_vpa.signal import VariancePoint
@@ -45,6 +47,8 @@ def variance(
       gnn-vpa variance --out variance.svg --trials 20000 --seed 7
     """
     pictures = _pictures(out)
+    for picture in pictures:
+        check_out(picture.parent)
     from gnn_vpa.signal import variance_by_neighbours
 
     with progress(f"Measuring up to {max_neighbours:,} neighbours, {trials:,} trials each"):
@@ -52,7 +56,7 @@ def variance(
     _print(points)
     for picture in pictures:
         _draw(points, picture)
-        typer.echo(f"Wrote {picture}")
+        say(f"Wrote {picture}")
 
 
 def _counts(largest: int) -> list[int]:
@@ -78,8 +82,7 @@ def _pictures(out: Path | None) -> list[Path]:
 def _draw(points: list["VariancePoint"], picture: Path) -> None:
     from gnn_vpa.signal import plot_variance
 
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    plot_variance(points).savefig(picture, dpi=150)
+    save_figure(plot_variance(points), picture)
 
 
 def _print(points: list["VariancePoint"]) -> None:
@@ -95,7 +98,7 @@ def _print(points: list["VariancePoint"]) -> None:
     at_last = ", ".join(
         f"{_number(line[-1].measured.variance)} with {aggr}" for aggr, line in columns.items()
     )
-    typer.echo(f"Over {points[-1].n:,} neighbours, a variance of 1 becomes {at_last}.")
+    say(f"Over {points[-1].n:,} neighbours, a variance of 1 becomes {at_last}.")
 
 
 def _cell(point: "VariancePoint") -> str:

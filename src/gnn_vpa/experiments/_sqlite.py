@@ -2,17 +2,25 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import gnn_vpa
 
 from ..errors import GnnVpaError, UsageError
 from ._upgrade import EARLIER, upgrade
+from .claims import no_locks
 
 FORMAT = 2
 _APPLICATION = int.from_bytes(b"gvpa")
 _PATIENCE_S = 60.0
+_LOCK_ERRORS = (
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_IOERR_LOCK,
+    sqlite3.SQLITE_IOERR_RDLOCK,
+    sqlite3.SQLITE_IOERR_UNLOCK,
+    sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK,
+)
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions (
@@ -29,7 +37,8 @@ CREATE TABLE IF NOT EXISTS datasets (
     content TEXT PRIMARY KEY,
     name TEXT NOT NULL,
     nodes INTEGER NOT NULL,
-    edges INTEGER NOT NULL
+    edges INTEGER NOT NULL,
+    classes INTEGER
 );
 CREATE TABLE IF NOT EXISTS cells (
     id INTEGER PRIMARY KEY,
@@ -78,6 +87,9 @@ CREATE TABLE IF NOT EXISTS signals (
 def connect(path: Path, *, create: bool) -> sqlite3.Connection:
     """Open a results file and check that it is one; `create` it where it is not there.
 
+    A file without content is one that is about to be created, or that a full disk or a kill kept
+    from it: `create` completes it, and to a reader it holds no results.
+
     The journal is a rollback journal and not a write-ahead log: the results are then one file,
     whole at every moment, that can be copied, and read in a folder that is not writable. A
     transaction ends on the disk before the call returns (synchronous=FULL, and EXTRA for the
@@ -105,19 +117,25 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
             connection.execute("PRAGMA synchronous = EXTRA")
             if create:
                 _create(connection)
-            if _version(connection, path) == EARLIER:
+            version = _version(connection, path)
+            if version == EARLIER:
                 connection = connection if create else _in_memory(connection)
                 with transaction(connection):
                     # Another process may have been here between the two looks.
                     if _version(connection, path) == EARLIER:
                         upgrade(connection, _make_tables)
                         connection.execute(f"PRAGMA user_version = {FORMAT}")
+            if version is not None:
+                _check_columns(connection, path)
             connection.execute("PRAGMA foreign_keys = ON")
             if not create:
                 connection.execute("PRAGMA query_only = ON")
         except BaseException:
             connection.close()
             raise
+    if version is None:
+        connection.close()
+        return _nothing()
     return connection
 
 
@@ -140,14 +158,19 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        match code:
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code in _LOCK_ERRORS:
+            raise GnnVpaError(no_locks(path.parent, error)) from error
+        match code & 0xFF:
             case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
                 text = f"cannot write {path}, the disk is full or failing"
                 advice = "what was finished before is kept: make room, then type the same again"
             case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
                 text = f"cannot write {path}"
-                advice = "choose a folder that you may write to with --out"
+                advice = (
+                    "make room if the disk is full, or choose a folder that you may write to with "
+                    "--out"
+                )
             case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
                 text = f"{path} is no results file, or a damaged one"
                 advice = "move it away, or choose another folder with --out"
@@ -174,10 +197,25 @@ def _make_tables(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def _version(connection: sqlite3.Connection, path: Path) -> int:
-    """Return a file's format, if it is one that can be used."""
+def _nothing() -> sqlite3.Connection:
+    """Return results that hold nothing, in memory."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    _create(connection)
+    return connection
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int | None:
+    """Return a file's format, if it is one that can be used; None: it is yet to be created."""
+    is_alone = connection.in_transaction
+    if not is_alone:
+        connection.execute("BEGIN")  # another process may create it: look at one moment
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
+    found = _columns(connection)
+    if not is_alone:
+        connection.execute("COMMIT")
+    if not found and application in (0, _APPLICATION):
+        return None
     if application != _APPLICATION:
         raise GnnVpaError(
             f"{path} is no results file of gnn-vpa: move it away, or choose another folder"
@@ -196,3 +234,40 @@ def _in_memory(connection: sqlite3.Connection) -> sqlite3.Connection:
     connection.backup(copy)
     connection.close()
     return copy
+
+
+def _check_columns(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that lacks a part of what this format has."""
+    found = _columns(connection)
+    with closing(_nothing()) as nothing:
+        missing = _columns(nothing) - found
+    if missing:
+        table, column = min(missing)
+        part = f"column {column} of table {table}"
+        if table not in {name for name, _ in found}:
+            part = f"table {table}"
+        raise damaged(path, f"it has no {part}")
+
+
+def damaged(path: Path, reason: str) -> GnnVpaError:
+    """Return the error for a results file whose content cannot be what was written.
+
+    Example:
+        >>> print(damaged(Path("runs/a/results.sqlite"), "it has no table folds"))
+        runs/a/results.sqlite is damaged (it has no table folds): restore a copy of it, or move ...
+    """
+    return GnnVpaError(
+        f"{path} is damaged ({reason}): restore a copy of it, or move it away and type the same "
+        "again to run its cells anew"
+    )
+
+
+def _columns(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    """Return the columns of all tables, each as (table, column)."""
+    return set(
+        connection.execute(
+            "SELECT tables.name, columns.name "
+            "FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns "
+            "WHERE tables.type = 'table'"
+        )
+    )

@@ -38,12 +38,14 @@ def upgrade(
             (cell.key, row["checksum"], row["id"]),
         )
     connection.execute("ALTER TABLE cells RENAME COLUMN dataset TO content")
-    datasets = connection.execute("SELECT checksum, name, nodes, edges FROM datasets").fetchall()
+    datasets = connection.execute(
+        "SELECT checksum, name, nodes, edges, NULL FROM datasets"  # it knew nothing of classes
+    ).fetchall()
     connection.execute("DROP TABLE datasets")
     make_tables(connection)
     connection.executemany(
         # One content may have had several names; the first by alphabet stands for all.
-        "INSERT INTO datasets VALUES (?, ?, ?, ?) "
+        "INSERT INTO datasets VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (content) DO UPDATE SET name = min(name, excluded.name)",
         datasets,
     )

@@ -8,15 +8,18 @@ the run's folder, where each cell has one owner.
 import logging
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import GnnVpaError, UsageError
+from ..training.interrupts import GRACE_S, Impatience
 from .cell import Cell
 
 _log = logging.getLogger("gnn_vpa")
@@ -65,10 +68,13 @@ def _asked() -> int | None:
 
 
 def single_thread(device: str) -> AbstractContextManager[None]:
-    """Let torch use one thread for work on the CPU."""
+    """Let torch use one thread for work on the CPU, or the GPU that is named for work on one."""
+    import torch
+
     from ..training.workers import one_thread
 
-    return one_thread() if device == "cpu" else nullcontext()
+    # Kernels are launched on the current GPU, which is the first one unless it is said.
+    return one_thread() if device == "cpu" else torch.cuda.device(device)
 
 
 @contextmanager
@@ -92,6 +98,11 @@ def assistants(
             processes.append(process)
             threading.Thread(target=_attend, args=(process, order), daemon=True).start()
         yield
+    except Impatience:
+        raise
+    except KeyboardInterrupt:
+        _interrupt(processes)
+        raise
     finally:
         for process in processes:
             process.kill()
@@ -111,6 +122,16 @@ def _attend(process: subprocess.Popen[bytes], order: bytes) -> None:
     _log_from(process)
 
 
+def _interrupt(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Let processes write the states of what they train, and leave."""
+    for process in processes:
+        process.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + 2 * GRACE_S  # they may have processes of their own to wait for
+    for process in processes:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, deadline - time.monotonic()))
+
+
 def _log_from(process: subprocess.Popen[bytes]) -> None:
     """Log here what a process logs there, until it ends."""
     assert process.stdout is not None
@@ -122,6 +143,7 @@ def _log_from(process: subprocess.Popen[bytes]) -> None:
 
 def _assist() -> None:
     """Work on the cells that arrive on standard input, until they or the sender are gone."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may let it be ignored
     length = int.from_bytes(sys.stdin.buffer.read(8), "big")
     cells, out, data_dir, device, team = pickle.loads(sys.stdin.buffer.read(length))
     threading.Thread(target=_leave_with_sender, daemon=True).start()
@@ -135,7 +157,15 @@ def _assist() -> None:
         run_grid(cells, out, data_dir=data_dir, device=device, workers=team)
     except GnnVpaError as error:
         _log.warning("a process that assisted has left: %s", error)
-        sys.exit(1)
+        _leave(1)
+    except KeyboardInterrupt:
+        _leave(130)  # the sender was interrupted, and passes it on
+
+
+def _leave(code: int) -> None:
+    # Without the interpreter's tidying up, which would wait for the thread that reads the stream.
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def _leave_with_sender() -> None:

@@ -44,6 +44,8 @@ def obstacle(name: str, graphs: GraphSet) -> str | None:
         )
     if graphs.num_edges > _MOST_EDGES:
         return f"{graphs.num_edges:,} edges are more than grakel can hold ({_MOST_EDGES:,})"
+    if empty := int((graphs.node_ptr.diff() == 0).sum()):
+        return f"{empty} graph(s) have no node, and grakel knows no such graph"
     return None
 
 

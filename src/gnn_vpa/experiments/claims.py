@@ -4,8 +4,10 @@ import fcntl
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from ..errors import GnnVpaError
 
 
 @contextmanager
@@ -18,6 +20,9 @@ def claim(path: Path) -> Iterator[bool]:
 
     Yields:
         Whether the lock is held here now.
+
+    Raises:
+        GnnVpaError: The file system has no locks.
 
     Example:
         >>> import tempfile
@@ -32,8 +37,9 @@ def claim(path: Path) -> Iterator[bool]:
         yield False
         return
     try:
-        os.ftruncate(handle, 0)
-        os.write(handle, f"{platform.node()} {os.getpid()}\n".encode())
+        with suppress(OSError):  # a full disk: who holds the lock is for people to read
+            os.ftruncate(handle, 0)
+            os.write(handle, f"{platform.node()} {os.getpid()}\n".encode())
         yield True
     finally:
         path.unlink(missing_ok=True)
@@ -52,8 +58,25 @@ def _lock(path: Path) -> int | None:
             return None
         except FileNotFoundError:
             pass
+        except OSError as error:
+            os.close(handle)
+            raise GnnVpaError(no_locks(path.parent, error)) from error
         except BaseException:
             os.close(handle)
             raise
         # The last owner removed the file between our opening and locking it: take the new one.
         os.close(handle)
+
+
+def no_locks(folder: Path, error: Exception) -> str:
+    """Return what to say of a folder in which nothing can be locked.
+
+    Example:
+        >>> print(no_locks(Path("/net/runs"), OSError("No locks available")))
+        files cannot be locked in /net/runs (No locks available), so that processes ...
+    """
+    return (
+        f"files cannot be locked in {folder} ({error}), so that processes could train the same "
+        "cell twice: choose a folder on a local disk with --out, or mount the network file system "
+        "with locks"
+    )

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..training import Protocol, Task
+from ._sqlite import damaged
 from .baselines import BASELINES
 from .cell import Cell
 from .identity import labels
 from .signals import Signal, late_signals
-from .store import dataset_names, query
+from .store import FILE, dataset_names, query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,7 @@ _METHOD = ("dataset", "model", "aggregation", "variant", "features")
 _KEYS = (*_METHOD, "fold", "seed")
 _MEASURED = (
     *("best_epoch", "train_loss", "val_acc", "test_acc", "status", "diverged_epoch"),
-    *("epochs", "seconds", "device"),
+    *("epochs", "seconds", "device", "num_folds", "classes"),
 )
 _CURVES = ("train_loss", "val_acc", "test_acc")
 _CONFIGURATION = (
@@ -42,6 +43,9 @@ _PROTOCOL = {
 def read_folds(folder: str | Path) -> pd.DataFrame:
     """Return a row for each finished fold, accuracies as fractions.
 
+    The column `num_folds` has how many folds were asked for, `classes` how many classes the data
+    set has, where that is known.
+
     Where the run holds several protocols, the variant names what is not the paper's, so that
     nothing is averaged that does not belong together.
 
@@ -58,7 +62,7 @@ def read_folds(folder: str | Path) -> pd.DataFrame:
     folds = pd.DataFrame(_rows(folder), columns=[*_KEYS, *_MEASURED])
     numbers = ["train_loss", "val_acc", "test_acc", "seconds"]
     return folds.astype(dict.fromkeys(numbers, float)).astype(
-        dict.fromkeys(["diverged_epoch", "epochs"], "Int64")
+        dict.fromkeys(["diverged_epoch", "epochs", "num_folds", "classes"], "Int64")
     )
 
 
@@ -76,9 +80,7 @@ def read_curves(folder: str | Path) -> pd.DataFrame:
     import pandas as pd
 
     rows = _rows(folder)
-    curves = {
-        name: [np.frombuffer(row[f"curve_{name}"], "<f4") for row in rows] for name in _CURVES
-    }
+    curves = {name: [_curve(folder, row, name) for row in rows] for name in _CURVES}
     lengths = [len(curve) for curve in curves["train_loss"]]
     keys = pd.DataFrame(rows, columns=[*_KEYS])
     frame = keys.loc[np.repeat(keys.index, lengths)].reset_index(drop=True)
@@ -124,7 +126,9 @@ def read_provenance(folder: str | Path) -> dict[str, object]:
         ...     read_provenance(folder)
         {'configuration': {}, 'data (SHA-256)': {}, 'sessions': {}}
     """
-    cells = query(folder, "SELECT * FROM cells ORDER BY id")
+    cells = query(
+        folder, "SELECT cells.*, classes FROM cells JOIN datasets USING (content) ORDER BY id"
+    )
     configuration = {
         name.removeprefix("num_").replace("_", " "): list(values)
         for name in _CONFIGURATION
@@ -138,21 +142,45 @@ def read_provenance(folder: str | Path) -> dict[str, object]:
     return {
         "configuration": configuration,
         "data (SHA-256)": dict(datasets),
-        "sessions": {str(row.pop("id")): _session(row) for row in sessions},
+        "sessions": {str(row.pop("id")): _session(folder, row) for row in sessions},
     }
 
 
-def _session(row: dict[str, Any]) -> dict[str, object]:
+def _session(folder: str | Path, row: dict[str, Any]) -> dict[str, object]:
     return {
         **{name: value for name, value in row.items() if value is not None},
-        "versions": json.loads(row["versions"]),
-        "configuration": json.loads(row["configuration"]),
+        "versions": _mapping(folder, row["versions"], "versions of a session"),
+        "configuration": _mapping(folder, row["configuration"], "configuration of a session"),
     }
+
+
+def _mapping(folder: str | Path, text: Any, what: str) -> dict[str, Any]:
+    """Read a JSON object that the store has written."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError):  # a damaged file may also hold another type
+        content = None
+    if not isinstance(content, dict):
+        raise damaged(Path(folder) / FILE, f"the {what} are no JSON object")
+    return content
+
+
+def _curve(folder: str | Path, row: Mapping[str, Any], name: str) -> np.ndarray:
+    """Read a curve that the store has written: a number for each epoch, as many as the others."""
+    content, size = row[f"curve_{name}"], len(row["curve_train_loss"])
+    if not isinstance(content, bytes) or len(content) != size or size % 4:
+        raise damaged(
+            Path(folder) / FILE,
+            f"the curve {name} of cell {row['cell']}, fold {row['fold']} is not whole",
+        )
+    return np.frombuffer(content, "<f4")
 
 
 def _cells(folder: str | Path) -> dict[int, dict[str, Any]]:
     """Read all cells by number, each with its keys as the analysis names them."""
-    cells = query(folder, "SELECT * FROM cells ORDER BY id")
+    cells = query(
+        folder, "SELECT cells.*, classes FROM cells JOIN datasets USING (content) ORDER BY id"
+    )
     called = labels(dataset_names(folder))
     usual = {"num_folds": Cell.folds, **asdict(Protocol())}
     varying = [name for name in _PROTOCOL if len({cell[name] for cell in cells} - {None}) > 1]
@@ -162,7 +190,7 @@ def _cells(folder: str | Path) -> dict[int, dict[str, Any]]:
             for name in varying
             if cell[name] not in (None, usual[name])
         ]
-        cell |= {"dataset": called[cell["content"]], **_names(cell, unusual)}
+        cell |= {"dataset": called[cell["content"]], **_names(folder, cell, unusual)}
     return {cell["id"]: cell for cell in cells}
 
 
@@ -190,8 +218,9 @@ def _late(folder: str | Path, cells: Mapping[int, dict[str, Any]]) -> Iterator[d
             yield from (cells[of_data[task]] | signal._asdict() for signal in signals)
 
 
-def _names(cell: Mapping[str, Any], unusual: list[str]) -> dict[str, str]:
-    options = [f"{name}={value}" for name, value in json.loads(cell["options"]).items()]
+def _names(folder: str | Path, cell: Mapping[str, Any], unusual: list[str]) -> dict[str, str]:
+    given = _mapping(folder, cell["options"], "options of a cell")
+    options = [f"{name}={value}" for name, value in given.items()]
     model = cell["model"].upper()
     if cell["model"] in BASELINES:
         # It goes with every variant, so that its number of folds must tell it apart here.

@@ -1,5 +1,6 @@
 """Running a grid: each cell once, whatever happens in between."""
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -44,7 +45,7 @@ def run_grid(
         cells: What to run, from `expand` or `preset`.
         out: Folder of the run.
         data_dir: A folder to look for data in first.
-        device: `auto` (CUDA where it is there), `cpu` or `cuda`.
+        device: `auto` (CUDA where it is there), `cpu`, `cuda`, or one of several, `cuda:1`.
         configuration: What was asked for, to be kept with the results.
         progress: Told of each step.
         workers: Number of processes, each with one thread, or how they share the work. By default
@@ -199,21 +200,35 @@ def _tidy(checkpoints: Path, cell: Cell) -> None:
 
 
 def resolve_device(device: str) -> str:
-    """Return the device to use: `auto` is CUDA where there is one.
+    """Return the device to use: `auto` is CUDA where there is one, `cuda:1` the second GPU.
+
+    Raises:
+        UsageError: There is no such device.
 
     Example:
         >>> resolve_device("cpu")
         'cpu'
+        >>> resolve_device("cpu:3")
+        Traceback (most recent call last):
+            ...
+        gnn_vpa.errors.UsageError: unknown device 'cpu:3': use auto, cpu, cuda, or one of ...
     """
     import torch
 
-    kind = device.partition(":")[0]
-    if kind not in ("auto", "cpu", "cuda"):
-        raise UsageError(f"unknown device {device!r}: use auto, cpu or cuda")
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise UsageError("there is no CUDA device that torch can use here: use --device cpu")
-    if kind == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
+    if not re.fullmatch(r"auto|cpu|cuda(:[0-9]+)?", device):
+        raise UsageError(
+            f"unknown device {device!r}: use auto, cpu, cuda, or one of several GPUs like cuda:1"
+        )
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if device == "auto":
+        return "cuda" if count else "cpu"
+    if device != "cpu" and not count:
+        raise UsageError(
+            f"there is no device {device}: torch finds no CUDA device here; use --device cpu"
+        )
+    if (number := int(device.partition(":")[2] or 0)) >= count and device != "cpu":
+        there = ", ".join(f"cuda:{n}" for n in range(count))
+        raise UsageError(f"there is no device cuda:{number}: here is {there}")
     return device
 
 

@@ -88,11 +88,12 @@ class Store:
 
     def register(self, name: str, graphs: GraphSet) -> None:
         """Record a data set; one content has one name, the first by alphabet."""
-        values = (graphs.checksum(), name, graphs.num_nodes, graphs.num_edges)
+        sizes = (graphs.num_nodes, graphs.num_edges, graphs.num_classes)
+        values = (graphs.checksum(), name, *sizes)
         with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
             self._connection.execute(
-                "INSERT INTO datasets VALUES (?, ?, ?, ?) "
-                "ON CONFLICT (content) DO UPDATE SET name = min(name, excluded.name)",
+                "INSERT INTO datasets VALUES (?, ?, ?, ?, ?) ON CONFLICT (content) "
+                "DO UPDATE SET name = min(name, excluded.name), classes = excluded.classes",
                 values,
             )
 

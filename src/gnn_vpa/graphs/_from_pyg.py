@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ..errors import UsageError
+from ..errors import GnnVpaError, UsageError
 from .graphset import GraphSet
 
 
@@ -28,15 +28,18 @@ def from_pyg(graphs: Iterable[Data], name: str) -> GraphSet:
     ).cpu()
     order = (target * nodes + source).argsort(stable=True)
     attributes = _stack([graph.edge_attr for graph in graphs])
-    return GraphSet(
-        name=name,
-        node_ptr=node_ptr,
-        rowptr=_pointers(torch.bincount(target, minlength=nodes)),
-        col=source[order].int(),
-        y=torch.from_numpy(classes),
-        node_attributes=_stack([graph.x for graph in graphs]),
-        edge_attributes=None if attributes is None else attributes[order],
-    )
+    try:
+        return GraphSet(
+            name=name,
+            node_ptr=node_ptr,
+            rowptr=_pointers(torch.bincount(target, minlength=nodes)),
+            col=source[order].int(),
+            y=torch.from_numpy(classes),
+            node_attributes=_stack([graph.x for graph in graphs]),
+            edge_attributes=None if attributes is None else attributes[order],
+        )
+    except GnnVpaError as error:  # a number that is not finite: the user's own
+        raise UsageError(str(error)) from error
 
 
 def _fault(graph: object, first: Data) -> str | None:

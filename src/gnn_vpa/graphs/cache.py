@@ -3,17 +3,18 @@
 import hashlib
 import logging
 import os
-import tempfile
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from ..errors import GnnVpaError
+from ..files import replacing
+from ._archive import check_source, list_files
 from .graphset import GraphSet
 from .tu import read_tu
 
-_FORMAT = "1"
+_FORMAT = "2"
 _log = logging.getLogger("gnn_vpa")
 
 
@@ -42,8 +43,7 @@ def read_cached(source: Path) -> GraphSet:
             ...
         gnn_vpa.errors.UsageError: absent.zip does not exist: give a TU archive (zip) or its folder
     """
-    if not source.exists():
-        return read_tu(source)
+    check_source(source)
     copy = cache_dir() / "graphs" / f"{source.stem}-{_fingerprint(source)}.safetensors"
     try:
         return _open(copy)
@@ -65,7 +65,9 @@ def _fingerprint(source: Path) -> str:
     if source.is_file():
         with source.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:16]
-    for file_path in sorted(source.rglob("*.txt")):
+    for file_path in sorted(source / file for file in list_files(source) if file.endswith(".txt")):
+        if not file_path.is_file():
+            continue  # a pipe or a link to nothing, which `read_tu` refuses
         state = file_path.stat()
         digest.update(f"{file_path.absolute()} {state.st_size} {state.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:16]
@@ -85,14 +87,7 @@ def _open(path: Path) -> GraphSet:
 
 
 def _save(graphs: GraphSet, path: Path) -> None:
-    """Write to a file of its own first: another process sees a whole copy or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-    os.close(handle)
     metadata = {"format": _FORMAT, "name": graphs.name, "checksum": graphs.checksum()}
-    try:
-        tensors = {name: tensor.contiguous() for name, tensor in graphs.tensors().items()}
+    tensors = {name: tensor.contiguous() for name, tensor in graphs.tensors().items()}
+    with replacing(path) as part:
         save_file(tensors, part, metadata)
-        Path(part).replace(path)
-    finally:
-        Path(part).unlink(missing_ok=True)

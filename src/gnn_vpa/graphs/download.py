@@ -7,18 +7,22 @@ import re
 import time
 import urllib.error
 import urllib.request
-import zipfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from ..errors import GnnVpaError, UsageError
 from ..paper import nearest_names, resolve_name
-from ._archive import ZIP_ERRORS
+from ._contents import CONTENTS
+from ._zip import explained, open_zip
 from .locate import download_dir
+from .tu import read_tu
 
 TU_COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
 _TRIES = 4
 _BLOCK = 1 << 18
+# COLLAB, the largest that we know, has 48 MiB deflated, and 60 MiB if that is done in haste.
+_LARGEST_KNOWN = 128 << 20
+_LARGEST = 1 << 30
 
 # (bytes so far, bytes in all or None where the server does not say)
 Progress = Callable[[int, int | None], None]
@@ -35,7 +39,9 @@ def download(
     """Get an archive from the TU collection; one that is there already is kept.
 
     What was received stays in `<NAME>.zip.part`, and the next try, in this call or a later one,
-    goes on from there. Only a whole and sound archive gets the name `<NAME>.zip`.
+    goes on from there. Only a whole and sound archive gets the name `<NAME>.zip`, and one of the
+    paper's data sets only if it holds the very graphs that the paper's numbers are about. What
+    turns out to be anything else is removed.
 
     Args:
         name: A name as in the paper, or any of the collection's.
@@ -45,7 +51,7 @@ def download(
         pause: Seconds before the second try, doubled with each further one.
 
     Raises:
-        UsageError: The collection has no such data set.
+        UsageError: The collection has no such data set, or `base_url` is no address.
         GnnVpaError: No network, no space, or not an archive of this data set.
 
     Example:
@@ -85,11 +91,12 @@ def _archive_name(name: str) -> str:
 
 def _fetch(url: str, part: Path, archive: str, progress: Progress, pause: float) -> None:
     """Receive a file into `part`, going on where an earlier try ended."""
+    limit = _LARGEST_KNOWN if archive in CONTENTS else _LARGEST
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(pause * 2 ** (attempt - 1))
         try:
-            _receive(url, part, progress)
+            _receive(url, part, limit, progress)
             return
         except urllib.error.HTTPError as error:
             error.close()
@@ -114,44 +121,59 @@ def _fetch(url: str, part: Path, archive: str, progress: Progress, pause: float)
     ) from failure
 
 
-def _receive(url: str, part: Path, progress: Progress) -> None:
+def _receive(url: str, part: Path, limit: int, progress: Progress) -> None:
     done = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
+    try:
+        request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
+    except ValueError as error:
+        raise UsageError(f"{url} is no address: give one that begins with https://") from error
     with urllib.request.urlopen(request, timeout=30) as response:
         if response.status != http.HTTPStatus.PARTIAL_CONTENT:
             done = 0  # the server sends the file from its beginning
-        length = response.headers.get("Content-Length")
-        total = done + int(length) if length else None
+        length = response.headers.get("Content-Length") or ""
+        total = done + int(length) if re.fullmatch(r"[0-9]{1,18}", length) else None
         with part.open("ab" if done else "wb") as file:
-            while block := response.read(_BLOCK):
+            while done <= limit and (total or 0) <= limit and (block := response.read(_BLOCK)):
                 file.write(block)
                 done += len(block)
                 progress(done, total)
+    if max(done, total or 0) > limit:
+        part.unlink(missing_ok=True)
+        raise GnnVpaError(
+            f"{url} sends more than {limit:,} bytes, too many for this data set: what arrived was "
+            "removed, check the address"
+        )
     if total is not None and done < total:
         raise http.client.IncompleteRead(b"", total - done)
 
 
 def _check(part: Path, archive: str) -> None:
     """Refuse, and remove, what is not a sound archive of this data set."""
-    fault = _fault(part, archive)
+    try:
+        fault = _fault(part, archive)
+    except GnnVpaError as error:
+        fault = f"cannot be used ({error})"
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
     if fault is not None:
         part.unlink(missing_ok=True)
         raise GnnVpaError(f"what arrived for {archive} {fault}: it was removed, try again later")
 
 
 def _fault(part: Path, archive: str) -> str | None:
-    try:
-        with zipfile.ZipFile(part) as file:
-            names = [PurePosixPath(name.replace("\\", "/")) for name in file.namelist()]
-            damaged = file.testzip()
-    except ZIP_ERRORS:
-        return "is not a sound zip archive"
+    with open_zip(part) as file, explained(f"{part} is not a whole zip archive"):
+        damaged = file.testzip()
+        names = [PurePosixPath(name.replace("\\", "/")) for name in file.namelist()]
     if damaged is not None:
         return f"is damaged in {damaged}"
     if any(name.is_absolute() or ".." in name.parts for name in names):
         return "names a path outside of its folder"
     if not any(name.name == f"{archive}_A.txt" for name in names):
         return f"does not hold {archive}_A.txt"
+    expected = CONTENTS.get(archive)
+    if expected is not None and read_tu(part).checksum() != expected:
+        return "has other graphs than the data set of the paper"
     return None
 
 

@@ -33,7 +33,7 @@ class GraphSet:
         edge_attributes: Attributes, then one-hot labels, in the order of `col`: [E, B], float32.
 
     Raises:
-        GnnVpaError: The parts do not fit together.
+        GnnVpaError: The parts do not fit together, or a number is not finite.
 
     Example:
         >>> GraphSet(
@@ -61,7 +61,11 @@ class GraphSet:
         self._check_columns()
         for field in ("y", "node_labels"):
             tensor = getattr(self, field)
-            if tensor is not None and bool((tensor < 0).any()):
+            if tensor is None:
+                continue
+            if tensor.dtype != torch.int64:
+                raise GnnVpaError(f"{self.name}: {field} must be int64, but is {tensor.dtype}")
+            if bool((tensor < 0).any()):
                 raise GnnVpaError(f"{self.name}: {field} must count from 0, but has {tensor.min()}")
         for field, rows in (
             ("node_labels", self.num_nodes),
@@ -71,6 +75,7 @@ class GraphSet:
             tensor = getattr(self, field)
             if tensor is not None and (tensor.dim() != 2 or len(tensor) != rows):
                 raise GnnVpaError(f"{self.name}: {field} must have {rows} rows, and columns")
+        self._check_finite()
 
     def __repr__(self) -> str:
         return (
@@ -233,3 +238,27 @@ class GraphSet:
         if bool(outside.any()):
             graph = int(filled.nonzero()[outside][0])
             raise GnnVpaError(f"{self.name}: an edge of graph {graph} leaves the graph")
+
+    def _check_finite(self) -> None:
+        """No network learns from a number that is not finite, but one that diverges has a score."""
+        for field in ("node_attributes", "edge_attributes"):
+            tensor = getattr(self, field)
+            if tensor is None or bool(torch.isfinite(tensor).all()):
+                continue
+            row, column = torch.isfinite(tensor).logical_not().nonzero()[0].tolist()
+            where = self._node(row) if field == "node_attributes" else self._edge(row)
+            raise GnnVpaError(
+                f"{self.name}: {field} of {where}, column {column} (counted from 0) is "
+                f"{tensor[row, column].item()}: give a finite number of 32 bits, or leave the "
+                "graph out"
+            )
+
+    def _node(self, node: int) -> str:
+        graph = int(torch.searchsorted(self.node_ptr, node, right=True)) - 1
+        return f"graph {graph}, node {node - int(self.node_ptr[graph])}"
+
+    def _edge(self, edge: int) -> str:
+        target = int(torch.searchsorted(self.rowptr, edge, right=True)) - 1
+        graph = int(torch.searchsorted(self.node_ptr, target, right=True)) - 1
+        source = int(self.col[edge]) - int(self.node_ptr[graph])
+        return f"{self._node(target)}, its edge from node {source}"

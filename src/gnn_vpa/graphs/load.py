@@ -69,9 +69,22 @@ def load(
         graphs = GraphSet.from_pyg(_listed(name), *_name_of(name))
     if graphs.num_edges == 0:
         raise UsageError(f"{graphs.name}: none of its graphs has an edge to pass a message along")
+    _remark(graphs)
+    return graphs
+
+
+def _remark(graphs: GraphSet) -> None:
+    """Say what is odd about a data set, though it can be used."""
+    if graphs.num_classes == 1:
+        _log.warning(
+            "%s: all %d graphs are of one class, so that any model is right about all of them",
+            graphs.name,
+            graphs.num_graphs,
+        )
+    if empty := int((graphs.node_ptr.diff() == 0).sum()):
+        _log.warning("%s: %d graph(s) have no node", graphs.name, empty)
     if isolated := int((graphs.rowptr[graphs.node_ptr].diff() == 0).sum()):
         _log.warning("%s: %d graph(s) have no edge", graphs.name, isolated)
-    return graphs
 
 
 def _read(text: str, data_dir: str | os.PathLike[str] | None) -> GraphSet:
@@ -103,10 +116,10 @@ def _load_named(name: str, data_dir: str | os.PathLike[str] | None) -> GraphSet:
     archives = find_archives(data_dir)
     archive = resolve_name(name, also=archives)
     if archive not in archives:
-        here = f"here are {', '.join(sorted(archives))}" if archives else "no data set is here"
         raise AbsentError(
-            f"{archive} is not on this machine ({here}): get it with 'gnn-vpa data get {archive}', "
-            "or name the folder that has it with --data-dir or GNN_VPA_DATA",
+            f"{archive} is not on this machine (here are {', '.join(sorted(archives))}): get it "
+            f"with 'gnn-vpa data get {archive}', or name the folder that has it with --data-dir or "
+            "GNN_VPA_DATA",
             archive,
         )
     return read_cached(archives[archive])

@@ -1,12 +1,13 @@
 """Where data sets are found on this machine."""
 
-import importlib.util
 import os
 from pathlib import Path
 
 from ..errors import UsageError
 from ._archive import has_archive
 from .cache import cache_dir
+
+_CARRIED = Path(__file__).parent / "data"  # part of the package: MUTAG, for the demo
 
 
 def download_dir() -> Path:
@@ -23,7 +24,7 @@ def find_archives(data_dir: str | os.PathLike[str] | None = None) -> dict[str, P
     """Return the archives that are there, by name.
 
     Looked for in `data_dir`, then in the folder that `GNN_VPA_DATA` names, then among the
-    downloads, and last in the package grakel, which carries MUTAG. The first one found counts.
+    downloads, and last in the package itself, which carries MUTAG. The first one found counts.
 
     Example:
         >>> import tempfile
@@ -39,8 +40,6 @@ def find_archives(data_dir: str | os.PathLike[str] | None = None) -> dict[str, P
                 found.setdefault(path.stem, path)
             elif path.is_dir() and has_archive(path):
                 found.setdefault(path.name, path)
-    if "MUTAG" not in found and (carried := _mutag_of_grakel()) is not None:
-        found["MUTAG"] = carried
     return found
 
 
@@ -51,13 +50,4 @@ def _folders(data_dir: str | os.PathLike[str] | None) -> list[Path]:
             raise UsageError(
                 f"the data folder {folder} does not exist: check --data-dir and GNN_VPA_DATA"
             )
-    return [*named, download_dir()] if download_dir().is_dir() else named
-
-
-def _mutag_of_grakel() -> Path | None:
-    # Found, not imported: grakel is heavy, and only its data are needed.
-    spec = importlib.util.find_spec("grakel")
-    if spec is None or spec.origin is None:
-        return None
-    folder = Path(spec.origin).parent / "tests" / "data" / "MUTAG"
-    return folder if has_archive(folder) else None
+    return [*named, *(folder for folder in (download_dir(), _CARRIED) if folder.is_dir())]

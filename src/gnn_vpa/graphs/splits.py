@@ -36,7 +36,7 @@ def splits(y: Tensor, folds: int = 10, seed: int = 42) -> list[Split]:
         seed: Seed of all the shuffling.
 
     Raises:
-        UsageError: A class has fewer members than there are folds.
+        UsageError: A class has fewer members than there are folds, or `y` are no classes.
 
     Example:
         >>> ten = splits(torch.arange(100) % 2)
@@ -49,6 +49,8 @@ def splits(y: Tensor, folds: int = 10, seed: int = 42) -> list[Split]:
         raise UsageError(
             f"{folds} fold(s) of {len(y)} graph(s): 2 folds or more, and graphs, please"
         )
+    if y.is_floating_point():
+        raise UsageError(f"y must be whole numbers, the classes, but is of {y.dtype}")
     labels = y.numpy()
     classes, members = np.unique(labels, return_counts=True)
     for rare, count in zip(classes, members, strict=True):

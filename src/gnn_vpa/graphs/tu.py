@@ -14,19 +14,24 @@ from .graphset import GraphSet
 
 _Array = NDArray[Any]
 
+# One-hot columns of one label; DBLP_v1 has the most in the TU collection, 41,325.
+_MOST_LABELS = 1 << 16
+_MOST_WRITTEN = 1 << 30  # entries of one-hot matrices that are written out
+
 
 def read_tu(source: str | os.PathLike[str]) -> GraphSet:
     r"""Read a data set in the layout of the TU collection.
 
     As in PyG, self-loops and duplicate edges are dropped (the attributes of duplicates are
-    added), node and edge labels are counted from the smallest one, and classes are numbered in
-    sorted order.
+    added), node and edge labels are counted from the smallest one, classes are numbered in
+    sorted order, and a graph that `graph_indicator` skips has no nodes.
 
     Args:
         source: A zip (LZMA too) or an unpacked folder, anywhere.
 
     Raises:
-        GnnVpaError: The archive is damaged; the message names the file and the line.
+        GnnVpaError: The archive is damaged, or a number is not finite or does not fit; the message
+            names the file and the line.
 
     Example:
         >>> import tempfile
@@ -57,25 +62,25 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
 
 
 def _read_node_graph(archive: Archive, num_graphs: int) -> _Array:
-    """Return the graph of each node, counted from 0: [nodes], sorted, without a gap."""
-    graph = archive.table("graph_indicator", columns=1)[:, 0] - 1
+    """Return the graph of each node, counted from 0: [nodes], sorted."""
+    graph = archive.table("graph_indicator", columns=1)[:, 0]
     file = archive.file("graph_indicator")
-    step = np.diff(graph, prepend=graph[:1])
-    wrong = (step < 0) | (step > 1)
-    wrong[:1] = graph[:1] != 0
+    wrong = graph < 1
+    wrong[1:] |= graph[1:] < graph[:-1]
     if wrong.any():
         line = int(wrong.argmax()) + 1
         raise GnnVpaError(
-            f"{file}, line {line}: graph {graph[line - 1] + 1} where the same or the next graph "
-            "must follow: the nodes of a graph stand together, graphs count from 1"
+            f"{file}, line {line}: graph {graph[line - 1]} where the same or a later graph must "
+            "follow: the nodes of a graph stand together, graphs count from 1"
         )
-    if len(graph) == 0 or graph[-1] + 1 != num_graphs:
-        found = int(graph[-1]) + 1 if len(graph) else 0
+    # Graphs between others may be without nodes, but the last one shows that the file is whole.
+    last = int(graph[-1]) if len(graph) else 0
+    if last == 0 or last != num_graphs:
         raise GnnVpaError(
-            f"{file} names {found} graph(s), but {archive.name}_graph_labels.txt has "
+            f"{file} ends with graph {last}, but {archive.name}_graph_labels.txt has "
             f"{num_graphs}: get the archive again"
         )
-    return graph
+    return graph - 1
 
 
 def _read_edge_keys(archive: Archive, node_graph: _Array) -> _Array:
@@ -104,14 +109,15 @@ def _read_edge_keys(archive: Archive, node_graph: _Array) -> _Array:
 
 def _read_edge_attributes(archive: Archive, lines: int) -> _Array | None:
     """Return attributes, then one-hot labels of each line: [lines, width]."""
-    parts = []
-    if (attributes := _read_rows(archive, "edge_attributes", float, lines)) is not None:
-        parts.append(attributes)
-    if (labels := _read_rows(archive, "edge_labels", int, lines)) is not None:
-        parts += [
-            np.eye(column.max(initial=0) + 1, dtype=np.float32)[column] for column in labels.T
-        ]
-    return np.concatenate(parts, axis=1) if parts else None
+    attributes = _read_rows(archive, "edge_attributes", float, lines)
+    labels = _read_rows(archive, "edge_labels", int, lines)
+    if labels is None:
+        return attributes
+    widths = labels.max(axis=0, initial=0) + 1
+    _check_written(archive, "edge_labels", lines, int(widths.sum()))
+    one_hot = np.zeros((lines, widths.sum()), np.float32)
+    one_hot[np.arange(lines)[:, None], labels + np.cumsum(widths) - widths] = 1
+    return one_hot if attributes is None else np.concatenate([attributes, one_hot], axis=1)
 
 
 def _read_rows(
@@ -124,8 +130,33 @@ def _read_rows(
     if len(values) != rows:
         raise GnnVpaError(f"{archive.file(part)} has {len(values)} lines, {rows} were expected")
     if dtype is float:
-        return values.astype(np.float32)
-    return values - values.min(axis=0) if rows else values
+        with np.errstate(over="ignore"):  # an infinite one is found, and named, by the GraphSet
+            return values.astype(np.float32)
+    return _from_zero(archive, part, values) if rows else values
+
+
+def _from_zero(archive: Archive, part: str, labels: _Array) -> _Array:
+    """Count each column of labels from its smallest one."""
+    low, high = labels.min(axis=0), labels.max(axis=0)
+    for least, most in zip(low.tolist(), high.tolist(), strict=True):
+        if most - least >= _MOST_LABELS:
+            raise GnnVpaError(
+                f"{archive.file(part)} has labels from {least} to {most}, which would be "
+                f"{most - least + 1:,} one-hot columns: {_MOST_LABELS:,} is the most, number the "
+                "labels without gaps"
+            )
+    labels = labels - low
+    if part == "node_labels" and labels.shape[1] > 1:
+        _check_written(archive, part, len(labels), int((high - low + 1).sum()))
+    return labels
+
+
+def _check_written(archive: Archive, part: str, lines: int, columns: int) -> None:
+    if lines * columns > _MOST_WRITTEN:
+        raise GnnVpaError(
+            f"{archive.file(part)} would be {lines:,} lines of {columns:,} one-hot columns, more "
+            f"than {_MOST_WRITTEN:,} entries: leave the file out, or use fewer labels"
+        )
 
 
 def _to_csr(
@@ -144,7 +175,8 @@ def _to_csr(
     else:
         keys, inverse = np.unique(keys, return_inverse=True)
         total = np.zeros((len(keys), attributes.shape[1]), np.float32)
-        np.add.at(total, inverse, attributes[proper])
+        with np.errstate(over="ignore"):  # an infinite one is found, and named, by the GraphSet
+            np.add.at(total, inverse, attributes[proper])
         attributes = total
     rowptr = np.searchsorted(keys, np.arange(nodes + 1) * nodes)
     return rowptr, (keys % nodes).astype(np.int32), attributes

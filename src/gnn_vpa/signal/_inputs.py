@@ -1,11 +1,13 @@
 """From data to the arguments of a model: by the names that its ``forward`` gives them."""
 
+import copy
 from collections.abc import Iterable, Mapping
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 from torch_geometric.data import Batch
 from torch_geometric.data.data import BaseData
 
@@ -39,6 +41,23 @@ def call_of(model: nn.Module, data: Any, max_nodes: int) -> Call:
         return _moved(Call((), dict(data)), model)
     joined = data if isinstance(data, BaseData) else _joined(data, max_nodes)
     return _moved(_named(model, joined), model)
+
+
+def private_inputs(value: Any, *, differentiable: bool) -> Any:
+    """Return inputs whose features a model may change in place, with a gradient if asked for."""
+
+    def own(part: Any) -> Any:
+        if isinstance(part, BaseData):
+            return copy.copy(part).apply(own)
+        if not isinstance(part, Tensor) or part.layout != torch.strided:
+            return part
+        if not (part.is_floating_point() or part.is_complex()):
+            return part
+        if differentiable:
+            part = part.detach().requires_grad_()
+        return part.clone()  # no leaf, so that it may be changed in place
+
+    return tree_map(own, value)
 
 
 def _joined(loader: Any, max_nodes: int) -> BaseData:

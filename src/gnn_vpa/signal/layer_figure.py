@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..aggregations import aggregation
 from ..errors import UsageError
+from ..escape import figure_text
 from .figure import _STYLE
 from .layers import LayerSignal
 
@@ -71,7 +72,7 @@ def plot_layers(
             for aggr, layers in aggrs.items():
                 _draw(axes, aggr, layers)
             axes.set(yscale="log", xlabel="layer")
-            axes.set_title(name, loc="left", fontsize=11)
+            axes.set_title(figure_text(name), loc="left", fontsize=11)
         panels[0].set_ylabel("variance before activation")
         figure.suptitle(title, x=0.01, horizontalalignment="left", fontsize=13, fontweight="bold")
         figure.text(

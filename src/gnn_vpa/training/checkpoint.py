@@ -1,22 +1,32 @@
-"""The state of unfinished trainings in a file, so that a killed run goes on where it was."""
+"""The state of unfinished trainings in a file, so that an ended run goes on where it was.
+
+The file begins with the SHA-256 of all that follows, a line; then a line that says in JSON what it
+is: its format, the versions of gnn-vpa and torch, and a hash of the trainings it belongs to; then
+what ``torch.save`` writes. A checkpoint of another version of either starts the trainings anew: the
+same code alone is sure to go on to the same numbers.
+"""
 
 import hashlib
+import io
+import json
 import logging
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import torch
 
+import gnn_vpa
+
+from ..errors import GnnVpaError
+from ..files import write_whole
 from ..graphs import GraphSet
 from .task import Lane, Outcome, Protocol, Task, Training
 from .workers import Job, Report
 
 _log = logging.getLogger("gnn_vpa")
-_FORMAT = 2  # of the file
+_FORMAT = 3  # of the file
 _PAUSE = 20.0  # seconds between two states of a group
 
 
@@ -40,9 +50,14 @@ class Checkpoint:
         self._path = path
         self.pause = float("inf") if path is None else _PAUSE
         # Only the very same trainings may go on from it.
-        parts = [_FORMAT, graphs.name, graphs.checksum(), *tasks, protocol, settings]
+        parts = [graphs.name, graphs.checksum(), *tasks, protocol, settings]
         parts += [(lane.fold, lane.seed, *(ids.tolist() for ids in lane.split)) for lane in lanes]
-        self._purpose = hashlib.blake2b(repr(parts).encode()).hexdigest()
+        self._header = {
+            "format": _FORMAT,
+            "gnn-vpa": gnn_vpa.__version__,
+            "torch": str(torch.__version__),
+            "trainings": hashlib.blake2b(repr(parts).encode()).hexdigest(),
+        }
         content = self._read()
         self.outcomes = {place: Outcome(**rest) for place, rest in content["outcomes"].items()}
         self._states: dict[tuple[int, int], dict[str, Any]] = content["states"]
@@ -51,54 +66,70 @@ class Checkpoint:
         """Return what is left to do of a group whose first training has this place."""
         return Job(place, trainings, self._states.get((place, len(trainings))), self.pause)
 
-    def keep(self, report: Report) -> None:
-        """Write what a report says, if that is more than how far its group is."""
-        group = report.places.start, len(report.places)
-        if report.state is not None:
-            self._states[group] = report.state
-        elif report.outcomes is not None:
-            self._states.pop(group, None)
-            self.outcomes |= dict(zip(report.places, report.outcomes, strict=True))
-        else:
-            return
-        self._write()
+    def keep(self, *reports: Report) -> None:
+        """Write what reports say, if that is more than how far their groups are."""
+        news = False
+        for report in reports:
+            group = report.places.start, len(report.places)
+            if report.outcomes is not None:
+                self._states.pop(group, None)
+                self.outcomes |= dict(zip(report.places, report.outcomes, strict=True))
+            elif report.state is not None:
+                self._states[group] = report.state
+            news = news or report.outcomes is not None or report.state is not None
+        if news and self._path is not None:
+            self._write(self._path)
 
-    def _write(self) -> None:
-        if self._path is None:
-            return
-        part = self._path.with_suffix(f".{os.getpid()}.part")
+    def _write(self, path: Path) -> None:
         outcomes = {
             place: {field.name: _plain(getattr(outcome, field.name)) for field in fields(Outcome)}
             for place, outcome in self.outcomes.items()
         }
-        content = {"purpose": self._purpose, "outcomes": outcomes, "states": self._states}
+        body = io.BytesIO()
+        torch.save({"outcomes": outcomes, "states": self._states}, body)
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            torch.save(content, part)
-            part.replace(self._path)
-        except (OSError, RuntimeError) as error:
-            # A full disk, as torch reports it: the training itself needs no file.
-            _log.warning("%s cannot be written (%s): training goes on", self._path, error)
-        finally:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
+            write_whole(path, _sealed(self._header, body.getvalue()))
+        except OSError as error:  # a full disk: the training itself needs no file
+            _log.warning("%s cannot be written (%s): training goes on", path, error)
 
     def _read(self) -> dict[str, Any]:
         nothing: dict[str, Any] = {"outcomes": {}, "states": {}}
         if self._path is None or not self._path.exists():
             return nothing
         try:
-            content: dict[str, Any] = torch.load(self._path, weights_only=True)
-            known = content["purpose"] == self._purpose
+            header, body = _opened(self._path.read_bytes())
+            if header != self._header:
+                raise GnnVpaError(_difference(header, self._header))
+            content: dict[str, Any] = torch.load(io.BytesIO(body), weights_only=True)
         except Exception as error:  # whatever is wrong with the file, training can start anew
-            _log.warning("%s cannot be read (%s): starting anew", self._path, error)
-            return nothing
-        if not known:
-            _log.warning("%s belongs to another training: starting anew", self._path)
+            _log.warning("%s cannot be used (%s): starting anew", self._path, error)
             return nothing
         for record in content["outcomes"].values():
             record |= {name: v.numpy() for name, v in record.items() if isinstance(v, torch.Tensor)}
         return content
+
+
+def _sealed(header: dict[str, Any], body: bytes) -> bytes:
+    """Return a file's content: checksum, header and body."""
+    rest = json.dumps(header).encode() + b"\n" + body
+    return hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
+
+
+def _opened(content: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the header and the body of a file's content, if it is what was written."""
+    checksum, _, rest = content.partition(b"\n")
+    if checksum != hashlib.sha256(rest).hexdigest().encode():
+        raise GnnVpaError("it is damaged, or no checkpoint of this format")
+    header, _, body = rest.partition(b"\n")
+    return json.loads(header), body
+
+
+def _difference(found: dict[str, Any], expected: dict[str, Any]) -> str:
+    """Say why a checkpoint is not the one that is looked for."""
+    for name in ("format", "gnn-vpa", "torch"):
+        if found.get(name) != expected[name]:
+            return f"it was written with {name} {found.get(name)}, this is {expected[name]}"
+    return "it belongs to another training"
 
 
 def _plain(value: Any) -> Any:

@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Generator, Sequence
+from contextlib import nullcontext
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from ..graphs import GraphSet
 from .captured import CapturedGroup
 from .checkpoint import Checkpoint
 from .group import Group
+from .interrupts import Impatience, deferred
 from .lanes import families
 from .layered import Layered
 from .layered_group import LayeredGroup
@@ -26,6 +27,7 @@ _log = logging.getLogger("gnn_vpa")
 CACHED_ROWS = 8192  # rows of features of width 64 that stay in a core's cache
 USABLE_MEMORY = 0.7  # share of a GPU's free memory that groups are made for
 MAX_DENSE_COLUMNS = 64  # up to which a product on a GPU beats a lookup and its backward pass
+LONG_EPOCH_S = 0.5  # seconds of an epoch that Ctrl-C breaks off, instead of waiting for its end
 
 
 def fit(
@@ -46,6 +48,10 @@ def fit(
     A lane's random numbers (initial weights, order of graphs, dropout) depend on the data set's
     name, the task, its fold and its seed alone. The outcome on the CPU is the same to the bit
     whether or not it was interrupted, and for any number of workers.
+
+    After Ctrl-C the states of all groups in progress are written to the checkpoint, which takes a
+    second or two, and training goes on from these epochs. A second Ctrl-C leaves at once; then, as
+    after a kill, it goes on from what was written last.
 
     Args:
         graphs: The data set.
@@ -80,22 +86,24 @@ def fit(
     _check(graphs, protocol, lanes, workers)
     device = torch.device(device)
     tasks = [task] if isinstance(task, Task) else list(task)
-    saved = Checkpoint(checkpoint, graphs, tasks, protocol, lanes, (dtype, merging))
+    settings = (dtype, merging, device.type)
+    saved = Checkpoint(checkpoint, graphs, tasks, protocol, lanes, settings)
     kinds = families(tasks) if _shares_steps(device) else [[task] for task in tasks]
     order = [Training(task, lane) for kind in kinds for task in kind for lane in lanes]
     done = dict.fromkeys(saved.outcomes, protocol.epochs)
     workers = None if _shares_steps(device) else workers
+
+    def tell(report: Report) -> None:
+        done.update(dict.fromkeys(report.places, report.epoch))
+        if progress is not None and report.outcomes is None:
+            progress(sum(done.values()) // len(order))
+
     with one_thread() if workers else nullcontext():
         for kind in kinds:
             family = _Family(graphs, kind, protocol, device, dtype, merging)
             own = [place for place, training in enumerate(order) if training.task in kind]
             jobs = _unfinished(family.groups([order[place] for place in own]), own[0], saved)
-            with closing(divided(family.train, jobs, workers or 1)) as reports:
-                for report in reports:
-                    saved.keep(report)
-                    done |= dict.fromkeys(report.places, report.epoch)
-                    if progress is not None and report.outcomes is None:
-                        progress(sum(done.values()) // len(order))
+            divided(family.train, jobs, workers or 1, saved.keep, tell)
     by_training = {_key(order[place]): outcome for place, outcome in saved.outcomes.items()}
     return [by_training[_key(Training(task, lane))] for task in tasks for lane in lanes]
 
@@ -166,8 +174,11 @@ class _Family:
         need = rows[most].sum() * (width * 10 + 40) * item + edges[most].sum() * 64
         return int(need) + (1 << 20)
 
-    def train(self, job: Job) -> Iterator[Report]:
-        """Train a group to its end, and report after every epoch."""
+    def train(self, job: Job) -> Generator[Report]:
+        """Train a group to its end, and report after every epoch.
+
+        Interrupted, it reports its state after its last whole epoch before it raises.
+        """
         try:
             yield from self._epochs(job)
             return
@@ -178,19 +189,35 @@ class _Family:
             yield from self.train(Job(place, half, pause=job.pause))
             place += len(half)
 
-    def _epochs(self, job: Job) -> Iterator[Report]:
+    def _epochs(self, job: Job) -> Generator[Report]:
         places = range(job.place, job.place + len(job.trainings))
         group = self._group(job.trainings)
+        before = job.state  # where an epoch that is broken off began
+        broken = False
         try:
             if job.state is not None:
                 group.load_state_dict(job.state)
             kept = time.monotonic()
             while group.epoch < self.protocol.epochs:
-                group.run_epoch()
-                is_due = time.monotonic() - kept >= job.pause
-                yield Report(places, group.epoch, group.state_dict() if is_due else None)
-                kept = time.monotonic() if is_due else kept
+                began = time.monotonic()
+                can_break = before is not None or group.epoch == 0
+                with nullcontext() if can_break else deferred():
+                    broken = True
+                    group.run_epoch()
+                    broken = False
+                now = time.monotonic()
+                is_due = now - kept >= job.pause
+                before = group.state_dict() if is_due or now - began > LONG_EPOCH_S else None
+                yield Report(places, group.epoch, before if is_due else None)
+                kept = now if is_due else kept
             yield Report(places, group.epoch, outcomes=group.outcomes())
+        except Impatience:
+            raise
+        except KeyboardInterrupt:
+            state = before if broken else group.state_dict()
+            if state is not None:
+                yield Report(places, state["epoch"], state)
+            raise
         finally:
             group.close()
 

@@ -107,3 +107,15 @@ def test_a_training_that_diverged_contradicts() -> None:
 )
 def test_a_verdict_is_a_share_of_cases(true: int, verdict: str) -> None:
     assert Verdict.of([True] * true + [False] * (8 - true)) == verdict
+
+
+def test_a_claim_from_fewer_folds_says_so() -> None:
+    folds = _folds()
+    lost = (folds["dataset"] == "MUTAG") & (folds["model"] == "GIN") & (folds["fold"] < 3)
+    lost &= (folds["aggregation"] == "sum") & (folds["features"] == "auto")
+    folds.loc[lost, "status"] = "diverged"
+    claims = judge_claims(folds, pd.DataFrame())
+    gap = "Not over all folds: GIN+sum on MUTAG (7 of 10)."
+    for words in ("increased predictive", "significantly", "particularly well", "less pronounced."):
+        assert gap in _about(claims, words).seen
+    assert "Not over all" not in _about(claims, "GAT: ").seen

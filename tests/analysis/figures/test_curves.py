@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from gnn_vpa.analysis import learning_curves
-from gnn_vpa.analysis.style import COLOURS
+from gnn_vpa.aggregations import AGGREGATIONS
 from gnn_vpa.errors import UsageError
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -37,8 +37,8 @@ def points(svg: str, css_class: str) -> np.ndarray:
 
 
 def test_a_line_and_a_band_for_each_aggregation_in_its_colour() -> None:
-    svg = learning_curves(curves({name: np.ones((3, 5)) for name in COLOURS}))
-    for name, colour in COLOURS.items():
+    svg = learning_curves(curves({name: np.ones((3, 5)) for name in AGGREGATIONS}))
+    for name, entry in AGGREGATIONS.items():
         nodes = list(ElementTree.fromstring(svg).iter())
         assert next(n for n in nodes if n.get("class") == f"line {name}").get("stroke") == colour
         assert next(n for n in nodes if n.get("class") == f"area {name}").get("fill") == colour

@@ -38,7 +38,7 @@ def test_the_description_has_the_numbers(make_folds) -> None:
     svg = fold_dots(
         make_folds({("mine", "GIN", "sum"): [0.7, 0.8, 0.9], ("mine", "WL", ""): [0.5]})
     )
-    assert "In percent: GIN+sum 80.0 ± 10.0, WL subtree kernel + SVM 50.0." in svg
+    assert "GIN+sum 80.0 ± 10.0, WL subtree kernel + SVM 50.0 (1 of 3 folds)." in svg
 
 
 def test_the_paper_is_there_where_it_has_the_cell(make_folds) -> None:

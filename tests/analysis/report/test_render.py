@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from itertools import pairwise
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -242,4 +243,33 @@ def test_the_signal_of_features_that_are_the_datas_own_is_shown(make_folds: Make
 def test_a_training_that_diverged_leaves_the_others_accuracy(make_folds: MakeFolds) -> None:
     folds = make_folds({("MUTAG", "GCN", "sum"): [math.nan, 0.9]})
     page = render_report(folds, folds[:0], {}, _signals(["sum"]))
-    assert "sum 90.0 %" in page
+    assert ">sum 90.0 %*</text>" in page
+    assert "sum 90.0 % (1 of 2 folds), variance" in page
+
+
+def test_no_control_character_of_a_name_is_on_the_page(make_folds, make_curves) -> None:
+    nasty = "a\x1b[31m\x00\u202e\ud800b"
+    folds = make_folds({(nasty, "GIN", "vpa"): [0.8, 0.9]}, variant=nasty)
+    text = render_report(folds, make_curves(folds), {nasty: [nasty]})
+    text.encode("utf-8")
+    assert not set(text) & set("\x1b\x00\u202e")
+    for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ElementTree.fromstring(picture)
+
+
+def test_what_a_number_stands_for_is_beside_it(make_folds) -> None:
+    folds = make_folds(
+        {
+            ("mine", "GIN", "sum"): [0.8] * 7 + [math.nan] * 3,
+            ("mine", "GIN", "vpa"): [0.9] * 10,
+            ("single", "GIN", "vpa"): [1.0] * 10,
+        }
+    )
+    folds["classes"] = folds["dataset"].map({"mine": 2, "single": 1})
+    text = re.sub(r"\s+", " ", render_report(folds, NOTHING, {}))
+    assert "80.0 ± 0.0 (7 of 10 folds)" in text
+    assert "100.0 ± 0.0 (one class)" in text
+    assert "(7 of 20 pairs)" in text
+    assert "<td>7 of 20</td>" in text
+    assert "mine has only" not in text
+    assert "single has only one class" in text

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GIN, GraphConv, SAGEConv, Sequential, SumAggregation
+from torch_geometric.nn import GCN, GIN, GraphConv, SAGEConv, Sequential, SumAggregation
 
 import gnn_vpa
 from gnn_vpa.signal.probing import _verdict
@@ -100,6 +100,77 @@ def test_what_is_not_finite_comes_first(sample: Sample) -> None:
     count = int((model[0](x) > 1).sum())
     assert report.findings[0].layer == "1"
     assert f"{count} of 480 values are NaN or infinite" in report.findings[0].text
+
+
+class Root(nn.Module):
+    """Its derivative is infinite at 0, and 0 times that is NaN."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x * (x > 0)).sqrt()
+
+
+def test_a_gradient_that_alone_is_not_finite_is_named(sample: Sample) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8), Root(), nn.Linear(8, 8))
+    hidden = model[:2](sample.x)
+    sent = torch.randn(60, 8, generator=torch.Generator().manual_seed(0))
+    (gradient,) = torch.autograd.grad(model[2:](hidden), hidden, sent)
+    count = int((~gradient.isfinite()).sum())
+    assert count > 0
+    report = gnn_vpa.probe(model, sample.x)
+    assert not any(step.forward.nonfinite for step in report.steps)
+    assert report.findings[0].layer == "1"
+    text = report.findings[0].text
+    assert text.startswith(f"1 (Linear), output: {count} of 480 values of its gradient are NaN or")
+    assert "the gradient of 2, behind it, still is finite" in text
+    assert f"{count} NaN/∞" in str(report)
+
+
+def test_a_gradient_that_the_loss_breaks_is_the_losses(sample: Sample) -> None:
+    report = gnn_vpa.probe(nn.Linear(8, 8), sample.x, loss=lambda out: (0 * out).norm().sqrt())
+    assert "no layer ran behind it, the loss sends them" in report.verdict
+    report = gnn_vpa.probe(nn.Linear(8, 8), sample.x, loss=lambda out: (out - 100).log().sum())
+    assert "The loss is nan." in report.verdict
+    assert "keeps its scale" not in report.verdict
+
+
+def test_a_parameter_whose_gradient_alone_is_not_finite_is_named(sample: Sample) -> None:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lin, self.scale = nn.Linear(8, 8), nn.Parameter(torch.zeros(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            out: Tensor = self.lin(x) * (1 + self.scale.sqrt().sum())
+            return out
+
+    report = gnn_vpa.probe(nn.Sequential(Scaled()), sample.x)
+    assert report.findings[0].layer == "0"
+    assert report.findings[0].text.startswith("0, parameter scale: 3 of 3 values of its gradient")
+
+
+def test_an_aggregation_stands_beside_what_theory_says_of_an_aggregation(sample: Sample) -> None:
+    """A GCN's messages are small, and their sum is not: the layer's gain is neither of them."""
+    torch.manual_seed(0)
+    report = gnn_vpa.probe(GCN(8, 16, 2), sample.x, sample.edge_index)
+    step = next(s for s in report.steps if s.step == "aggregation" and s.total_gain < 0.5)
+    text = next(f.text for f in report.findings if f.layer == step.layer)
+    assert text.startswith(
+        f"{step.layer} (GCNConv), sum: variance {times(step.total_gain)}: its messages "
+        f"{times(step.total_gain / step.gain)}, their aggregation {times(step.gain)} "
+        f"({times(step.expected_gain)} if they were independent)"
+    )
+
+
+def test_neighbours_that_were_alike_from_the_start_have_not_become_so(sample: Sample) -> None:
+    for seed in range(10):
+        torch.manual_seed(seed)
+        report = gnn_vpa.probe(GCN(8, 8, 2, 4), 3 * sample.x + 20, sample.edge_index)
+        distances = [step.distance for step in report.steps if step.distance == step.distance]
+        assert distances[0] < 0.05
+        assert "become alike" not in report.verdict
+        if distances[-1] < 0.0025:
+            assert "features of nearly the same direction at (input)" in report.verdict
 
 
 def test_nan_in_the_input_is_the_inputs_fault(sample: Sample) -> None:

@@ -11,10 +11,10 @@ from gnn_vpa.errors import UsageError
 from gnn_vpa.paper import Accuracy
 
 from ...aggregations import ordered
-from .._format import mean_std
+from .._format import mean_std, noted
 from .._published import published_cell
 from ..style import BASELINES, MODELS, colour, in_order, method_label
-from ..summary import fold_accuracies, only_setting
+from ..summary import fold_accuracies, only_setting, summarise
 from ._svg import WIDTH, Scale, element, path, picture, text
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def fold_dots(folds: pd.DataFrame) -> str:
     parts = [*_axis(x, bottom), *_legend(any(papers))]
     descriptions = []
     by_method = accuracies.set_index(["model", "aggregation"])
+    notes = {(cell.model, cell.aggregation): cell.note for cell in summarise(folds).itertuples()}
     for index, (method, paper) in enumerate(zip(methods, papers, strict=True)):
         rows, top = by_method.loc[[method]], _TOP + _ROW * index
         if index and _group(method) != _group(methods[index - 1]):
@@ -69,7 +70,7 @@ def fold_dots(folds: pd.DataFrame) -> str:
         parts += _method(method, rows, paper, x, top + _ROW / 2)
         values = rows["accuracy"].dropna()
         spread = mean_std(values.mean(), values.std()) if len(values) else "no finished fold"
-        descriptions.append(f"{method_label(*method)} {spread}")
+        descriptions.append(noted(f"{method_label(*method)} {spread}", notes[method]))
     title = f"Test accuracy of each fold on {datasets[0]}"
     return picture(bottom + 36, title, f"In percent: {', '.join(descriptions)}.", parts)
 

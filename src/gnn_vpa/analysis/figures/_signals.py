@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ...aggregations import ordered
-from .._format import listing
+from .._format import listing, noted
 from ..style import colour, dashes
 from ._svg import WIDTH, Scale, element, path, picture, text
 
@@ -19,12 +19,16 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 54, WIDTH - 92, 14, HEIGHT - 36
 _APART = 13  # between two labels
 
 
-def signal_lines(signals: pd.DataFrame, accuracies: Mapping[str, float]) -> str:
+def signal_lines(
+    signals: pd.DataFrame, accuracies: Mapping[str, float], notes: Mapping[str, str] | None = None
+) -> str:
     """Variance after each layer of one model on one data set, before training.
 
     Args:
         signals: the rows for one data set and model, one for each layer of each aggregation.
         accuracies: the mean test accuracy of each aggregation, in percent; shown where it is known.
+        notes: what must be said beside an accuracy, see `summarise`: there it gets an asterisk,
+            because there is no room for words, and the description has the note.
 
     Returns:
         The figure as SVG text.
@@ -49,8 +53,13 @@ def signal_lines(signals: pd.DataFrame, accuracies: Mapping[str, float]) -> str:
     y = Scale(min(known) / 1.5, max(known) * 1.5, _BOTTOM, _TOP, log=True)
     count = max(len(line) for line in lines.values())
     x = Scale(1.0, float(max(count, 2)), _LEFT, _RIGHT)
+    notes = notes or {}
     labels = {name: _label(name, accuracies.get(name)) for name in lines}
-    ends = [f"{labels[name]}, variance {line[-1]:.3g}" for name, line in lines.items()]
+    ends = [
+        f"{noted(labels[name], notes.get(name, ''))}, variance {line[-1]:.3g}"
+        for name, line in lines.items()
+    ]
+    labels = {name: f"{label}*" if notes.get(name) else label for name, label in labels.items()}
     return picture(
         HEIGHT,
         title,

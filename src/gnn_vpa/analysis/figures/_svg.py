@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from html import escape
+
+from ...escape import html
 
 WIDTH = 340
 
@@ -11,13 +12,13 @@ WIDTH = 340
 def element(name: str, content: str | None = None, /, **attributes: object) -> str:
     """One element; an underscore in an attribute's name stands for a hyphen."""
     names = {key: key.strip("_").replace("_", "-") for key in attributes}
-    text = "".join(f' {names[k]}="{escape(_short(v))}"' for k, v in attributes.items())
+    text = "".join(f' {names[k]}="{html(_short(v))}"' for k, v in attributes.items())
     return f"<{name}{text}/>" if content is None else f"<{name}{text}>{content}</{name}>"
 
 
 def text(content: str, x: float, y: float, **attributes: object) -> str:
     """A piece of text that starts at a point."""
-    return element("text", escape(content), x=x, y=y, **attributes)
+    return element("text", html(content), x=x, y=y, **attributes)
 
 
 def path(points: Iterable[tuple[float, float]], *, closed: bool = False) -> str:
@@ -28,7 +29,7 @@ def path(points: Iterable[tuple[float, float]], *, closed: bool = False) -> str:
 
 def picture(height: float, title: str, description: str, parts: Iterable[str]) -> str:
     """A whole figure, named and described for those who do not see it."""
-    head = element("title", escape(title)) + element("desc", escape(description))
+    head = element("title", html(title)) + element("desc", html(description))
     return element(
         "svg",
         head + "".join(parts),

@@ -15,6 +15,7 @@ from ..remarks import remarks
 from ..settings import KEYS, Setting, require_columns, split_by_setting
 from ..significance import dataset_tests, overall_tests
 from ..style import DATASETS, MODELS, in_order
+from ..summary import summarise
 from ..tables import AccuracyTable, accuracy_table
 
 if TYPE_CHECKING:
@@ -91,16 +92,22 @@ def _part(
 def _signals(folds: pd.DataFrame, signals: pd.DataFrame) -> dict[str, list[tuple[str, Markup]]]:
     """Figures of the signal by model, a data set each; a model of one layer has none."""
     signals = signals.drop_duplicates(["dataset", "model", "aggregation", "layer"])
-    accuracy = 100 * folds.groupby(["model", "dataset", "aggregation"])["test_acc"].mean()
+    cells = summarise(folds).set_index(["model", "dataset", "aggregation"])
     figures: dict[str, list[tuple[str, Markup]]] = {}
     for model in in_order(signals["model"], MODELS):
         of_model = signals[signals["model"] == model]
         if of_model["layer"].nunique() < 2:
             continue
         figures[model] = [
-            (name, Markup(signal_lines(part, accuracy[model, name].to_dict())))
+            (
+                name,
+                Markup(
+                    signal_lines(part, own_cells["mean"].to_dict(), own_cells["note"].to_dict())
+                ),
+            )
             for name in in_order(of_model["dataset"], DATASETS)
             for part in [of_model[of_model["dataset"] == name]]
+            for own_cells in [cells.loc[model, name]]
         ]
     return figures
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...aggregations import AGGREGATIONS
+from ...escape import printable
+from ...files import write_whole
 from .. import _format
 from ..findings import verdict
 from ..style import method_label
@@ -61,7 +61,8 @@ def render_report(
         "verdict": verdict,
         "colours": {name: entry.colour for name, entry in AGGREGATIONS.items()},
     }
-    return environment.get_template("page.html").render(content(folds, curves, provenance, signals))
+    page = environment.get_template("page.html")
+    return printable(page.render(content(folds, curves, provenance, signals)))
 
 
 def write_report(
@@ -82,19 +83,5 @@ def write_report(
         ...     write_report(pd.DataFrame(), pd.DataFrame(), {}, f"{folder}/report.html").name
         'report.html'
     """
-    page = render_report(folds, curves, provenance, signals)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=path.name, delete=False
-    ) as file:
-        try:
-            file.write(page)
-            file.close()
-            os.chmod(file.name, 0o644)  # noqa: PTH101  a temporary file is the owner's alone
-            os.replace(file.name, path)  # noqa: PTH105
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(file.name)  # noqa: PTH108
-            raise
-    return path
+    write_whole(path, render_report(folds, curves, provenance, signals))
+    return Path(path)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...aggregations import aggregation, ordered
 from ...errors import UsageError
+from ...escape import figure_text
 from ...signal.figure import _STYLE
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _label(
     figure: "Figure", rows: Any, dataset: str, looked_at: int, depths: list[int], majority: float
 ) -> None:
     figure.suptitle(
-        f"{dataset}: networks without normalisation",
+        f"{figure_text(dataset)}: networks without normalisation",
         x=0.01,
         horizontalalignment="left",
         fontsize=13,

@@ -1,13 +1,19 @@
 """The results of the depth experiment in a folder: two CSV files that grow job by job."""
 
 import csv
+import io
 import json
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import GnnVpaError
+from ...escape import csv_cell, csv_text
+from ...files import write_whole
+from ..claims import claim
 from ..provenance import commit, device_name, versions
 from .job import Job, majority
 from .train import Outcome
@@ -18,6 +24,7 @@ if TYPE_CHECKING:
 
 RESULTS = "depth.csv"
 SIGNALS = "signal.csv"
+_POLL_S = 0.05
 _KEY = ["dataset", "features", "fold", "depth", "aggr", "weights", "residual"]
 _TRAINING = ["epochs", "width", "batch_size", "learning_rate", "dropout", "seed"]
 _MEASURED = [
@@ -50,34 +57,33 @@ class Records:
         return replace(job, variants=left) if left else None
 
     def add(self, job: Job, outcomes: Sequence[Outcome], seconds: float) -> None:
-        """Append what a job came to; ``seconds`` is the time of all its networks together."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        """Add what a job came to; ``seconds`` is the time of all its networks together."""
         keys = [_row(job, outcome.variant) for outcome in outcomes]
         signals = (
             [*key.values(), layer, value]
             for key, outcome in zip(keys, outcomes, strict=True)
             for layer, value in enumerate(outcome.signal, start=1)
         )
-        columns = [*_KEY, *_TRAINING]
-        _append(self.folder / SIGNALS, [*columns, "layer", "variance"], signals)
-        # Second, because a network counts as done if it stands here.
         chance = majority(job)
         results = (
             [*key.values(), *_measured(outcome), chance, round(seconds, 2)]
             for key, outcome in zip(keys, outcomes, strict=True)
         )
-        _append(self.folder / RESULTS, [*columns, *_MEASURED], results)
+        columns = [*_KEY, *_TRAINING]
+        with self._alone():
+            _add(self.folder / SIGNALS, [*columns, "layer"], ["variance"], signals)
+            # Second, because a network counts as done if it stands here.
+            _add(self.folder / RESULTS, columns, _MEASURED, results)
 
     def note(self, device: str, configuration: dict[str, Any]) -> None:
         """Write down what the results are made with."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         made = {
             "commit": commit(),
             "device": device_name(device),
             "versions": versions(),
             "configuration": configuration,
         }
-        (self.folder / "provenance.json").write_text(json.dumps(made, indent=2) + "\n")
+        write_whole(self.folder / "provenance.json", json.dumps(made, indent=2) + "\n")
 
     def results(self, training: Training | None = None) -> "pd.DataFrame":
         """Return a row for each network, of all or of those that were trained in one way."""
@@ -86,6 +92,16 @@ class Records:
     def signals(self, training: Training | None = None) -> "pd.DataFrame":
         """Return a row for each layer of each network, at the start of its training."""
         return _read(self.folder / SIGNALS, ["layer", "variance"], training)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Wait until no other process adds to the folder."""
+        while True:
+            with claim(self.folder / "depth.lock") as mine:
+                if mine:
+                    yield
+                    return
+            time.sleep(_POLL_S)
 
     def _keys(self) -> set[tuple[str, ...]]:
         path = self.folder / RESULTS
@@ -104,7 +120,7 @@ class Records:
 def _row(job: Job, variant: Variant) -> dict[str, Any]:
     training = asdict(job.training)
     return {
-        "dataset": job.dataset,
+        "dataset": csv_cell(job.dataset),
         "features": job.features,
         "fold": job.fold,
         "depth": job.depth,
@@ -129,13 +145,23 @@ def _measured(outcome: Outcome) -> list[Any]:
     return [*start, "", trained.best_epoch, trained.val_acc, trained.test_acc]
 
 
-def _append(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    fresh = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if fresh:
-            writer.writerow(columns)
-        writer.writerows([_text(value) for value in row] for row in rows)
+def _add(
+    path: Path, key: Sequence[str], measured: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write a file anew with more rows; one with the same key as another takes its place.
+
+    A process that ended between two files has written to the first alone, and comes again.
+    """
+    known: dict[tuple[str, ...], Sequence[str]] = {}
+    if path.exists():
+        with path.open(newline="") as file:
+            known = {tuple(row[: len(key)]): row for row in list(csv.reader(file))[1:]}
+    for row in rows:
+        texts = [str(_text(value)) for value in row]
+        known[tuple(texts[: len(key)])] = texts
+    content = io.StringIO(newline="")
+    csv.writer(content).writerows([[*key, *measured], *known.values()])
+    write_whole(path, content.getvalue())
 
 
 def _text(value: Any) -> Any:
@@ -147,7 +173,7 @@ def _read(path: Path, measured: Sequence[str], training: Training | None) -> "pd
 
     if not path.exists():
         return pd.DataFrame(columns=[*_KEY, *_TRAINING, *measured])
-    frame = pd.read_csv(path)
+    frame = pd.read_csv(path, converters={"dataset": csv_text})
     for name, value in ({} if training is None else asdict(training)).items():
         frame = frame[frame[name] == value]
     return frame

@@ -116,5 +116,6 @@ def _prepare(epochs: Any) -> None:
 
 def _run(number: int, job: Job, device: str) -> tuple[list[Outcome], float]:
     began = time.monotonic()
-    outcomes = run_job(job, device, lambda done: _epochs.put((number, done)))
+    with single_thread(device):
+        outcomes = run_job(job, device, lambda done: _epochs.put((number, done)))
     return outcomes, time.monotonic() - began

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...aggregations import aggregation
 from ...errors import UsageError
+from ...escape import figure_text
 from .measure import Separation
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def plot_expressivity(rows: Sequence[Separation]) -> "Figure":
         for dataset, line in zip(datasets, panels, strict=True):
             for precision, axes in zip(precisions, line, strict=True):
                 _draw(axes, [row for row in rows if (row[0], row[3]) == (dataset, precision)])
-            line[0].set_title(dataset, loc="left", fontsize=10, fontweight="bold")
+            line[0].set_title(figure_text(str(dataset)), loc="left", fontsize=10, fontweight="bold")
         for precision, axes in zip(precisions, panels[0], strict=True):
             axes.set_title(precision, loc="right", fontsize=10, color="#555555")
         for axes in panels[-1]:

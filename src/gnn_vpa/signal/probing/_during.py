@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from ...errors import UsageError
+from ...files import save_figure
 from ._hooks import layers, unseen, watched
 from ._inputs import arguments, atlas_of, real_tensor
 from ._recorder import Recorder
@@ -110,8 +111,7 @@ class Watch:
         series = [(step, layers_of(report.steps)) for step, report in self.reports]
         figure = draw_training(series)
         if path is not None:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=150)
+            save_figure(figure, path)
         return figure
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...escape import figure_text
 from ._step import Step
 from ._symptoms import layers_of
 
@@ -22,6 +23,7 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "update": ("#009E73", "s"),
     "readout": ("#CC79A7", "D"),
     "output": ("#8a8a8a", "."),
+    "function": ("#E69F00", "x"),
     "input": ("#000000", "*"),
 }
 STYLE: dict[Any, Any] = {
@@ -78,7 +80,9 @@ def draw_training(series: Sequence[tuple[int, Sequence[Step]]]) -> Figure:
                 ]
                 shade = _shade(place, len(names))
                 style = {"color": shade, "marker": "o", "markersize": 3, "linewidth": 1.3}
-                shown = name if len(names) <= 8 or place in (0, len(names) - 1) else None
+                shown = (
+                    figure_text(name) if len(names) <= 8 or place in (0, len(names) - 1) else None
+                )
                 axes.plot(*zip(*points, strict=True), label=shown, **style)
             axes.set_title("Variance of the gradient" if back else "Variance", loc="left")
             axes.set_xlabel("training step")
@@ -167,7 +171,7 @@ def _variance(step: Step, back: bool) -> float:
 def _label_layers(axes: Axes, steps: Sequence[Step]) -> None:
     layers = layers_of(steps)
     shown = layers[:: math.ceil(len(layers) / 10)] if layers else []
-    axes.set_xticks([step.index for step in shown], [step.name for step in shown])
+    axes.set_xticks([step.index for step in shown], [figure_text(step.name) for step in shown])
     axes.tick_params(axis="x", rotation=30, labelsize=8)
     axes.set_xlim(-1, len(steps))
 

@@ -28,6 +28,8 @@ _COLUMNS = {
         "backward_gain",
         "dirichlet",
         "distance",
+        "between",
+        "edge_types",
     ],
     "groups": [*_LABELS, *_GROUP, *(f"backward_{name}" for name in _GROUP[3:])],
 }

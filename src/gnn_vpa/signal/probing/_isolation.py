@@ -12,8 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
-from torch.utils._pytree import tree_map
-from torch_geometric.data import Data
 from torch_geometric.inspector import Inspector
 
 from ...errors import UsageError
@@ -41,23 +39,6 @@ def private_copy(model: Model, *, share: bool = True) -> Model:
             "probe runs on a copy so as to change nothing. Watch the model itself instead: with "
             "gnn_vpa.probe.during(model, every=1) as signal: model(...)"
         ) from error
-
-
-def private_inputs(value: Any, *, differentiable: bool) -> Any:
-    """Return inputs whose features a model may change in place, with a gradient if asked for."""
-
-    def own(part: Any) -> Any:
-        if isinstance(part, Data):
-            return copy.copy(part).apply(own)
-        if not isinstance(part, Tensor) or part.layout != torch.strided:
-            return part
-        if not (part.is_floating_point() or part.is_complex()):
-            return part
-        if differentiable:
-            part = part.detach().requires_grad_()
-        return part.clone()  # no leaf, so that it may be changed in place
-
-    return tree_map(own, value)
 
 
 @contextmanager

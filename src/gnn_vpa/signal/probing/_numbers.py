@@ -15,7 +15,9 @@ def number(value: float | None) -> str:
     """
     if value is None or math.isnan(value):
         return NONE
-    if value == 0 or not math.isfinite(value):
+    if value == 0:
+        return "0"  # and not -0
+    if not math.isfinite(value):
         return f"{value:.0f}".replace("inf", "∞")
     if 1e-3 <= abs(value) < 1e5:
         digits = max(0, 2 - math.floor(math.log10(abs(float(f"{value:.3g}")))))
@@ -35,10 +37,20 @@ def times(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share.
+    """Write a share with two digits, or as many as tell it from none and from all.
 
     Example:
-        >>> percent(0.914), percent(0.0021)
-        ('91 %', '0.21 %')
+        >>> [percent(share) for share in (0.914, 0.0021, 0.996, 0.99996, 1.0, 1e-9, 1 - 1e-9)]
+        ['91 %', '0.21 %', '99.6 %', '>99.99 %', '100 %', '<0.01 %', '>99.99 %']
     """
-    return f"{float(f'{100 * share:.2g}'):g} %"
+    if math.isnan(share):
+        return NONE
+    value = 100 * share
+    if 0 < value < 0.01:
+        return "<0.01 %"
+    if 99.99 < value < 100:
+        return ">99.99 %"
+    if 99 < value < 100:
+        digits = next(digits for digits in (1, 2) if float(f"{value:.{digits}f}") < 100)
+        return f"{value:.{digits}f} %"
+    return f"{float(f'{value:.2g}'):g} %"

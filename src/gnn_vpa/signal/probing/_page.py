@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from html import escape
 from typing import TYPE_CHECKING
 
+from ...escape import html, printable
 from . import _table
 from ._figure import draw
 from ._numbers import number, percent
@@ -36,7 +36,7 @@ def render(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html").render(
+    page = environment.get_template("page.html").render(
         verdict=report.verdict.splitlines(),
         figure=Markup(_svg(draw(report.steps))),
         description=_description(report),
@@ -44,17 +44,18 @@ def render(report: Report) -> str:
         rows=_table.rows(report.steps, _MOST_ROWS),
         degrees=_degrees(report),
     )
+    return printable(page)
 
 
 def table_html(report: Report) -> str:
     """Return the table and the verdict as a piece of a notebook."""
     cells = [_table.HEADER, *_table.rows(report.steps)]
     head, *body = (
-        "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in line)
+        "".join(f"<{tag}>{html(cell)}</{tag}>" for cell in line)
         for tag, line in zip(["th"] + ["td"] * len(cells), cells, strict=False)
     )
     lines = "".join(f"<tr>{line}</tr>" for line in body)
-    said = "".join(f"<p>{escape(line)}</p>" for line in report.verdict.splitlines())
+    said = "".join(f"<p>{html(line)}</p>" for line in report.verdict.splitlines())
     return f"{said}<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
 
 

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch._dynamo import OptimizedModule
+from torch.nn.parameter import is_lazy
 from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.aggr import Aggregation
 
+from ...nn._batch_norm import BatchNorm
 from ...ops._observe import Aggregated
 from ...pyg._propagate import VPMessagePassing
 from ._edges import Atlas, Edges
+from ._functions import Origins
 from ._groups import Groups
-from ._inputs import is_readout, real_tensor
-from ._signals import Signal, Signals
+from ._inputs import is_readout, real_tensor, tensors
+from ._rows import rows_of
+from ._signals import Signal, Signals, Unchanged, real_parts
 from ._smoothness import Smoothness
+from ._statistics import Sums
 
-StepName = Literal["input", "output", "message", "aggregation", "update", "readout"]
+StepName = Literal[
+    "input", "output", "message", "aggregation", "update", "readout", "function", "parameter"
+]
 
 OPAQUE = (torch.jit.ScriptModule, OptimizedModule)
 
@@ -52,6 +60,10 @@ class Entry:
     aggr: str | None = None
     smooth: Smoothness | None = None
     expected_gain: float = math.nan  # of independent messages
+    sources: tuple[Entry, ...] = ()  # the results that a function was applied to, as far as known
+    after: tuple[Entry, ...] = ()  # these, or what ran before the function
+    behind: str | None = None  # the path of the module that is given a function's result
+    edge_types: int = 0  # whose results a function adds up
 
 
 @dataclass(eq=False)
@@ -59,6 +71,7 @@ class Frame:
     """A call that has not returned yet."""
 
     module: nn.Module
+    kind: str
     given: Signal | None
     edges: Edges | None = None
     in_message: bool = False
@@ -82,17 +95,28 @@ class Recorder:
         self._atlas = atlas
         self._signals = Signals(atlas)
         self._stack: list[Frame] = []
+        self._noted: dict[Signal, Entry] = {}
+        self._origins: Origins[Entry] = Origins()
+        self._outside = Unchanged(())  # what no function of the model has made
         self._busy = False  # our own sums over neighbours are not the model's
 
     def given(self, x: Tensor) -> None:
         """The model is given ``x``, of real numbers."""
         signal = self._signals.of(x)
         smooth = self._smoothness(x, signal)
-        self.entries.append(Entry("", "input", "input", tuple(x.shape), signal, smooth=smooth))
+        self._write(Entry("", "input", "input", tuple(x.shape), signal, smooth=smooth), x)
 
     def enter(self, module: nn.Module, given: Any) -> None:
-        """A module is called."""
-        self._stack.append(Frame(module, self._signal_of(real_tensor(given))))
+        """A module is called, with ``(args, kwargs)``."""
+        if self._stack:
+            self._functions(given, self._names.get(module, ""))
+        else:
+            held = (t for t in (*module.parameters(), *module.buffers()) if not is_lazy(t))
+            self._outside = Unchanged((*tensors(given), *held))
+        kind = type(module).__name__
+        if isinstance(module, BatchNorm) and given[1].get("relu"):
+            kind += ", ReLU"  # both in one
+        self._stack.append(Frame(module, kind, self._signal_of(real_tensor(given))))
 
     def leave(self, module: nn.Module, result: Any) -> None:
         """A module returns ``result``, or None where an exception has left it."""
@@ -101,14 +125,17 @@ class Recorder:
         while (frame := self._stack[-1]).module is not module:
             self._stack.pop()
         if (out := real_tensor(result)) is not None:
-            last = len(self._stack) == 1 and self._signals.known(out) is None
             if frame.aggregated is not None and _is_update(frame, out):
                 self._note(frame, "update", out, frame.aggregated, origin=frame.given)
             elif isinstance(module, Aggregation):
                 self._note(frame, "readout", out, frame.given)
-            elif is_leaf(module) or last:
+            elif is_leaf(module):
                 self._note(frame, "output", out, frame.given)
+            elif len(self._stack) == 1:
+                self._functions(result, None)
         self._stack.pop()
+        if not self._stack:
+            self._origins.clear()
 
     def propagating(self, layer: nn.Module, edges: Edges | None, source: Tensor | None) -> None:
         """A layer of PyG starts to pass messages along ``edges``, made from ``source``."""
@@ -159,16 +186,60 @@ class Recorder:
         frame.edges = edges = self._atlas.edges_of(done.graph)
         message = self._signals.of_messages(done, edges)
         shape = (len(edges.target), *done.x.shape[1:])
-        self._append(frame, "message", shape, message, source)
+        self.entries.append(self._entry(frame, "message", shape, message, source))
         frame.aggregated = self._note(
             frame, "aggregation", done.out, message, edges.nodes, origin=source
         )
         self.entries[-1].expected_gain = _expected_gain(done, edges)
 
+    def parameter(self, path: str, value: Tensor, gradient: Tensor) -> None:
+        """A parameter has got a gradient that is to be shown."""
+        owner, _, name = path.rpartition(".")
+        forward, back = (Sums.of(rows_of(real_parts(x)), None) for x in (value, gradient))
+        signal = Signal(forward, None, back)
+        self.entries.append(Entry(owner, name, "parameter", tuple(value.shape), signal))
+
     def close(self) -> None:
         """Take back every hook on a tensor; what has been written down stays."""
         self._signals.close()
         self._stack.clear()
+        self._noted.clear()
+        self._origins.clear()
+
+    def _functions(self, given: Any, behind: str | None) -> None:
+        """Write down what functions have made between modules, of what one is given or returns."""
+        first = real_tensor(given)
+        for x in tensors(given):
+            if x is not first and x.grad_fn is None:
+                continue  # such as weights of edges
+            if x.layout != torch.strided or not (x.is_floating_point() or x.is_complex()):
+                continue
+            if self._outside.holds(x) or self._signals.known(x) in self._noted:
+                continue
+            signal = self._signal_of(x)
+            assert signal is not None
+            made = self._origins.of(x)
+            sources = tuple(sorted(made.sources, key=self.entries.index))
+            path = self._names.get(self._stack[-1].module, "")
+            entry = Entry(path, str(made), "function", tuple(x.shape), signal, behind=behind)
+            entry.sources, entry.after = sources, sources or tuple(self.entries[-1:])
+            entry.before = sources[0].signal if len(sources) == 1 else None
+            if made.begins_with_sum and self._are_edge_types(sources):
+                entry.edge_types = len(sources)
+                entry.expected_gain = float(entry.edge_types) if made.is_sum else math.nan
+            self._write(entry, x)
+
+    def _are_edge_types(self, sources: Sequence[Entry]) -> bool:
+        """Tell whether results are those of layers for one edge type each, as PyG keeps them."""
+        homes = {source.path.rpartition(".")[0] for source in sources}
+        if len(sources) < 2 or len(homes) > 1 or any(s.step != "update" for s in sources):
+            return False
+        return isinstance(self._stack[0].module.get_submodule(*homes), nn.ModuleDict)
+
+    def _write(self, entry: Entry, x: Tensor) -> None:
+        self.entries.append(entry)
+        self._noted[entry.signal] = entry
+        self._origins.note(x, entry)
 
     def _note(
         self,
@@ -183,13 +254,14 @@ class Recorder:
         """Measure a step's result and write it down."""
         inside = next((f.edges for f in reversed(self._stack) if f.in_message), None)
         signal = self._signals.of(x, groups, axis, inside)
-        entry = self._append(frame, step, tuple(x.shape), signal, before)
+        entry = self._entry(frame, step, tuple(x.shape), signal, before)
         entry.origin = origin
+        self._write(entry, x)
         if step == "update":
             entry.smooth = self._smoothness(x, signal)
         return signal
 
-    def _append(
+    def _entry(
         self,
         frame: Frame,
         step: StepName,
@@ -197,10 +269,9 @@ class Recorder:
         signal: Signal,
         before: Signal | None,
     ) -> Entry:
-        path, kind = self._names.get(frame.module, ""), type(frame.module).__name__
+        path = self._names.get(frame.module, "")
         aggr = self._aggr() if step in ("aggregation", "readout") else None
-        self.entries.append(Entry(path, kind, step, shape, signal, before, aggr=aggr))
-        return self.entries[-1]
+        return Entry(path, frame.kind, step, shape, signal, before, aggr=aggr)
 
     def _signal_of(self, x: Tensor | None) -> Signal | None:
         if x is None:

@@ -11,9 +11,10 @@ from torch_geometric.nn.models.rev_gnn import InvertibleModule
 from ...errors import GnnVpaError
 from ...nn import Model
 from ...pyg import convert
+from .._inputs import private_inputs
 from ..calibration import calibrate
 from ..initialise import init_
-from ._isolation import private_inputs, untouched_random_state
+from ._isolation import untouched_random_state
 from ._run import Call
 
 

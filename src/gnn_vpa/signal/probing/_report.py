@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import UsageError
+from ...escape import printable
+from ...files import save_figure, write_whole
 from . import _frame, _table
 from ._run import Kept, Loss
 from ._step import Step
@@ -35,7 +37,7 @@ class Report:
         >>> x, edge_index = torch.randn(50, 8), torch.randint(50, (2, 1000))
         >>> report = gnn_vpa.probe(GIN(8, 16, num_layers=2), x, edge_index)
         >>> [step.step for step in report.steps if step.layer == "convs.0"]
-        ['message', 'aggregation', 'update']
+        ['message', 'aggregation', 'function', 'update']
         >>> frame = report.to_frame()
         >>> bool(frame["gain"][2] > 10)  # a sum over 20 messages
         True
@@ -68,7 +70,7 @@ class Report:
     @cached_property
     def verdict(self) -> str:
         """What is to be said in words: the layer, the cause and the remedy, all of it measured."""
-        return words(self.steps, self.findings, self.notes)
+        return printable(words(self.steps, self.findings, self.notes))
 
     def to_frame(self, by: str | None = None) -> pd.DataFrame:
         """Return the numbers as a pandas frame.
@@ -91,8 +93,7 @@ class Report:
 
         figure = draw(self.steps)
         if path is not None:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=150)
+            save_figure(figure, path)
         return figure
 
     def to_html(self, path: str | Path | None = None) -> str:
@@ -101,8 +102,7 @@ class Report:
 
         page = render(self)
         if path is not None:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_text(page, encoding="utf-8")
+            write_whole(path, page)
         return page
 
     def __str__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,9 +11,10 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from ...errors import UsageError
+from .._inputs import private_inputs
 from ._hooks import layers, unseen, watched
 from ._inputs import arguments, atlas_of, real_tensor, tensors
-from ._isolation import private_copy, private_inputs, same_place, untouched_random_state
+from ._isolation import private_copy, same_place, untouched_random_state
 from ._recorder import Recorder
 from ._step import Step, steps_of
 
@@ -75,7 +77,7 @@ def observe(call: Call, loss: Loss | None = None, *, backward: bool = True) -> R
                     recorder.given(x)
                 out = _called(copied, args, kwargs)
             if backward:
-                notes += _differentiated(copied, out, loss, (args, kwargs))
+                notes += _differentiated(copied, out, loss, (args, kwargs), recorder)
         finally:
             recorder.close()
     return Run(steps_of(recorder.entries), tuple(notes))
@@ -108,11 +110,16 @@ def _place(model: nn.Module, error: BaseException) -> str:
     return f"{names[found] or 'The model'} ({type(found).__name__})"
 
 
-def _differentiated(model: nn.Module, out: Any, loss: Loss | None, given: Any) -> list[str]:
+def _differentiated(
+    model: nn.Module, out: Any, loss: Loss | None, given: Any, recorder: Recorder
+) -> list[str]:
     """Send a gradient back through the model; return what is to be said about it."""
+    notes = []
     if loss is not None:
         value = _loss_of(loss, out)
         ends: list[Tensor] = [value]
+        if not math.isfinite(value.item()):
+            notes.append(f"The loss is {value.item()}.")
         gradients: list[Tensor] | None = None
     else:
         floating = [t for t in tensors(out) if t.is_floating_point() or t.is_complex()]
@@ -125,14 +132,17 @@ def _differentiated(model: nn.Module, out: Any, loss: Loss | None, given: Any) -
             ]
         draw = torch.Generator().manual_seed(0)
         gradients = [torch.randn(t.shape, generator=draw, dtype=torch.float32).to(t) for t in ends]
-    starts: list[Tensor] = [p for p in model.parameters() if p.requires_grad]
-    starts += [t for t in tensors(given) if t.requires_grad]
+    weights = {path: p for path, p in model.named_parameters() if p.requires_grad}
+    starts = [*weights.values(), *(t for t in tensors(given) if t.requires_grad)]
     try:
         # Not backward(): that would add to .grad, and call the hooks that wait for it.
-        torch.autograd.grad(ends, starts, gradients, allow_unused=True)
+        found = torch.autograd.grad(ends, starts, gradients, allow_unused=True)
     except RuntimeError as error:
-        return [f"The backward pass failed, so its signal is missing: {error}"]
-    return []
+        return [*notes, f"The backward pass failed, so its signal is missing: {error}"]
+    for (path, weight), gradient in zip(weights.items(), found, strict=False):
+        if gradient is not None and not bool(gradient.to_dense().isfinite().all()):
+            recorder.parameter(path, weight, gradient.to_dense())
+    return notes
 
 
 def _loss_of(loss: Loss, out: Any) -> Tensor:

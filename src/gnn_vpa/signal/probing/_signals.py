@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from weakref import ref
 
@@ -124,12 +124,24 @@ class Signals:
         asked = (_version(x), axis, heads)
         found = (rows for tensor, known, rows in self._recent if tensor() is x and known == asked)
         if (rows := next(found, None)) is None:
-            rows = rows_of(_real(x), axis, heads, self._room)
+            rows = rows_of(real_parts(x), axis, heads, self._room)
             self._recent = [*self._recent[-1:], (ref(x), asked, rows)]
         return rows._replace(largest=largest_by_row(x, heads)) if by_row else rows
 
     def _hook(self, x: Tensor, measure: Callable[[Tensor], None]) -> None:
         self._handles.append(x.register_hook(measure))  # type: ignore[no-untyped-call]
+
+
+class Unchanged:
+    """Tensors that are to be known again as long as nobody changes them in place."""
+
+    def __init__(self, given: Iterable[Tensor]) -> None:
+        self._known = {id(x): (ref(x), _version(x)) for x in given}
+
+    def holds(self, x: Tensor) -> bool:
+        """Tell whether ``x`` is one of them."""
+        tensor, version = self._known.get(id(x), (_nothing, 0))
+        return tensor() is x and version == _version(x)
 
 
 _Reference = Callable[[], Tensor | None]
@@ -148,5 +160,6 @@ def _version(x: Tensor) -> int:
     return 0 if x.is_inference() else x._version
 
 
-def _real(x: Tensor) -> Tensor:
+def real_parts(x: Tensor) -> Tensor:
+    """Return a tensor of real numbers: of complex ones both parts."""
     return torch.view_as_real(x.detach().resolve_conj()) if x.is_complex() else x

@@ -15,6 +15,8 @@ Steps = Sequence[Step]
 _STRONG = 2.0  # an aggregation that changes the variance by more is named
 _FAR = 100.0  # so is a network that changes it by more from its first layer to its last
 _ALIKE = 0.05  # neighbours are alike if the distance falls below this, and to this share
+_EQUAL = 0.01  # gains that differ by less are one
+_ROUNDING = 1e-9  # an energy below this share of the squares is none
 _DEAD = 0.95  # share of zeros
 
 
@@ -44,7 +46,9 @@ class Symptom:
 def symptoms(steps: Steps) -> Iterator[Symptom]:
     """Yield what is wrong, the most urgent first."""
     yield from _not_finite(steps)
+    yield from _gradient_not_finite(steps)
     yield from _strong_aggregation(steps)
+    yield from _summed_edge_types(steps)
     yield from _growth(steps, backward=False)
     yield from _growth(steps, backward=True)
     yield from _oversmoothing(steps)
@@ -65,6 +69,8 @@ def passing_gain(step: Step) -> float:
 
 def titled(step: Step) -> str:
     """Name a step's layer, its class and its aggregation."""
+    if step.step == "parameter":
+        return f"{step.name}, parameter {step.kind}"
     kind = step.kind.lstrip("_")
     return f"{step.name} ({kind})" + (f", {step.aggr}" if step.aggr else "")
 
@@ -93,6 +99,43 @@ def _not_finite(steps: Steps) -> Iterator[Symptom]:
     )
 
 
+def _gradient_not_finite(steps: Steps) -> Iterator[Symptom]:
+    """Name the gradient that first is not finite, on the way back from the loss."""
+    broken = [step for step in steps if step.backward and step.backward.nonfinite]
+    if not broken or any(step.forward.nonfinite for step in steps):
+        return  # what is not finite forward is named already, and has gradients like it
+    results = [step for step in broken if step.step != "parameter"]
+    first = results[-1] if results else broken[0]
+    assert first.backward is not None
+    what = titled(first) if first.step == "parameter" else f"{titled(first)}, {first.step}"
+    text = (
+        f"{what}: {first.backward.nonfinite:,} of {first.backward.count:,} values "
+        "of its gradient are NaN or infinite, the first on the way back from the loss, and forward "
+        "all values are finite"
+    )
+    behind = [step for step in steps[first.index + 1 :] if step.backward and step not in broken]
+    if results and behind:
+        text += f"; the gradient of {behind[0].name}, behind it, still is finite"
+    elif results:
+        text += "; no layer ran behind it, the loss sends them"
+    else:
+        text += "; the gradients of all layers' results are finite"
+    yield Symptom(
+        first.layer,
+        text,
+        _broken_gradients(steps),
+        _broken_gradients,
+        lambda value: value,
+        lambda value: "all gradients finite" if value == 0 else f"{value:,.0f} not finite",
+        backward=True,
+    )
+
+
+def _broken_gradients(steps: Steps) -> float:
+    known = [step.backward for step in steps if step.backward is not None]
+    return float(sum(found.nonfinite for found in known)) if known else math.nan
+
+
 def _strong_aggregation(steps: Steps) -> Iterator[Symptom]:
     gains = {
         step: gain
@@ -108,13 +151,23 @@ def _strong_aggregation(steps: Steps) -> Iterator[Symptom]:
         worst = max(found, key=lambda step: _distance(found[step]))
         text = f"{titled(worst)}: variance {times(found[worst])}"
         text += " in the readout" if kind == "readout" else ""
-        if not math.isnan(worst.expected_gain):
-            text += f" ({times(worst.expected_gain)} if messages were independent)"
-        text += _carriers(worst)
+        text += _beside_theory(worst, found[worst]) + _carriers(worst)
         if len(found) > 1:
-            text += f"; {len(found) - 1} more {kind}s are off by more than {TIMES}{_STRONG:g}"
+            more = f"1 more {kind} is" if len(found) == 2 else f"{len(found) - 1} more {kind}s are"
+            text += f"; {more} off by more than {TIMES}{_STRONG:g}"
         key = (worst.layer, worst.call, worst.step)
         yield Symptom(worst.layer, text, found[worst], _gain_at(*key), _distance, times)
+
+
+def _beside_theory(step: Step, passing: float) -> str:
+    """Put what the aggregation makes of its messages beside what the lemmas say of it."""
+    if math.isnan(step.expected_gain) or math.isnan(step.gain):
+        return ""
+    expected = times(step.expected_gain)
+    if abs(passing / step.gain - 1) < _EQUAL if step.gain else passing == 0:
+        return f" ({expected} if messages were independent)"
+    made = "" if step.gain == 0 else f"its messages {times(passing / step.gain)}, "
+    return f": {made}their aggregation {times(step.gain)} ({expected} if they were independent)"
 
 
 def _carriers(step: Step) -> str:
@@ -131,6 +184,40 @@ def _carriers(step: Step) -> str:
             who = f"graphs of {group.low:,} nodes" if by_size else f"nodes of degree {group.low:,}"
             return f"; {who} or more ({percent(members / rows)}) carry {percent(share)} of it"
     return ""
+
+
+def _summed_edge_types(steps: Steps) -> Iterator[Symptom]:
+    """Name the sum over edge types that makes the most of their variance."""
+    sums = [s for s in steps if s.edge_types and _sum_gain(s) > math.sqrt(s.edge_types)]
+    if not sums:
+        return
+    worst = max(sums, key=_sum_gain)
+    many = worst.edge_types
+    text = f"{titled(worst)}: the results of {many} edge types are summed, "
+    if math.isnan(worst.expected_gain):  # an activation comes behind, and what was in front is gone
+        text += f"which makes the variance {times(many)} if they are independent"
+    else:
+        text += (
+            f"variance {times(worst.gain)} of their mean ({times(many)} if they were independent)"
+        )
+    text += ": it grows with the number of edge types"
+    text += f"; such sums in all: {len(sums)}" if len(sums) > 1 else ""
+    text += f"; to divide by √{many} would keep it (not tried: the sum is the model's code)"
+    key = _key(worst)
+    yield Symptom(
+        worst.layer,
+        text,
+        _sum_gain(worst),
+        lambda steps: next((_sum_gain(s) for s in steps if _key(s) == key), math.nan),
+        _distance,
+        times,
+        backward=True,
+    )
+
+
+def _sum_gain(step: Step) -> float:
+    """Return what a sum over edge types makes of the variance; where unseen, if independent."""
+    return float(step.edge_types) if math.isnan(step.expected_gain) else step.gain
 
 
 def _growth(steps: Steps, *, backward: bool) -> Iterator[Symptom]:
@@ -166,19 +253,20 @@ def _growth(steps: Steps, *, backward: bool) -> Iterator[Symptom]:
 
 
 def _oversmoothing(steps: Steps) -> Iterator[Symptom]:
-    known = [step for step in steps if not math.isnan(step.distance)]
+    known = [step for step in steps if math.isfinite(step.distance)]
     if len(known) < 2:
         return
     first, last = known[0], known[-1]
-    if last.distance >= _ALIKE or last.distance > _ALIKE * max(first.distance, _ALIKE):
+    if last.distance > _ALIKE * max(first.distance, _ALIKE) or last.distance >= _ALIKE:
         return
-    if first.distance <= 1e-6:
+    if first.distance < _ALIKE:  # they have not become so
+        like = "the same features" if _equal(first) else "features of nearly the same direction"
         text = (
-            f"Neighbours have the same features at {first.name}, and hardly differ in "
-            f"{titled(last)}: their mean distance is {number(last.distance)}"
+            f"Neighbours have {like} at {first.name}, and in {titled(last)} hardly differ: "
+            f"their mean distance is {number(first.distance)} and {number(last.distance)}"
         )
     else:
-        since = next(step for step in known if step.distance < _ALIKE * first.distance)
+        since = next(step for step in known if step.distance <= _ALIKE * first.distance)
         text = (
             f"{titled(since)}: neighbours become alike, their mean distance falls to "
             f"{number(since.distance)} from {number(first.distance)} at {first.name}"
@@ -196,8 +284,15 @@ def _oversmoothing(steps: Steps) -> Iterator[Symptom]:
     )
 
 
+def _equal(step: Step) -> bool:
+    """Tell whether neighbours do not differ at all: their cosine is 1 where lengths differ too."""
+    square = step.forward.rms**2 * step.forward.count / max(1, step.shape[0])
+    return step.dirichlet <= _ROUNDING * square
+
+
 def _dead(steps: Steps) -> Iterator[Symptom]:
-    dead = [s for s in steps if s.step in ("output", "update") and s.forward.zeros >= _DEAD]
+    steps_with_values = ("output", "update", "function")
+    dead = [s for s in steps if s.step in steps_with_values and s.forward.zeros >= _DEAD]
     if not dead:
         return
     first = dead[0]
@@ -209,6 +304,7 @@ def _dead(steps: Steps) -> Iterator[Symptom]:
         lambda steps: next((s.forward.zeros for s in steps if _key(s) == key), math.nan),
         lambda value: max(0.0, value - 0.5),
         lambda value: f"{percent(value)} of them 0",
+        backward=first.step == "function",  # what a function is made of is seen with gradients
     )
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from ...escape import plain as one_line
 from ._numbers import NONE, TIMES, number, percent, times
+from ._statistics import Statistics
 from ._step import Step
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 HEADER = ["layer", "step", "mean", "variance", "gain", "largest", "zeros", "grad. var.", "distance"]
-_VARIANCE, _GAIN = HEADER.index("variance"), HEADER.index("gain")
+_VARIANCE, _GAIN, _GRADIENT = map(HEADER.index, ("variance", "gain", "grad. var."))
 _DISPENSABLE = ("mean", "zeros", "largest", "distance")  # the first goes first
 _MOST = 64  # rows; a longer table shows the message passing alone
-_PASSING = ("input", "message", "aggregation", "update", "readout")
+_PASSING = ("input", "message", "aggregation", "update", "readout", "parameter")
 
 
 def rows(steps: Sequence[Step], most: int = _MOST) -> list[list[str]]:
@@ -29,21 +31,26 @@ def rows(steps: Sequence[Step], most: int = _MOST) -> list[list[str]]:
 
 
 def _cells(step: Step) -> list[str]:
-    label = step.kind if step.step == "output" else step.step
+    label = step.kind if step.step in ("output", "function") else step.step
     label = f"{label} ({step.aggr})" if step.aggr else label
+    label = f"{label} {step.kind}" if step.step == "parameter" else label
     found = step.forward
-    broken = f" {found.nonfinite:,} NaN/∞" if found.nonfinite else ""
     return [
-        step.name,
-        label,
+        one_line(step.name),
+        one_line(label),
         number(found.mean),
-        number(found.variance) + broken,
+        _variance(found),
         times(step.gain),
         number(found.largest),
         percent(found.zeros),
-        number(step.backward.variance) if step.backward else NONE,
+        _variance(step.backward) if step.backward else NONE,
         number(step.distance),
     ]
+
+
+def _variance(found: Statistics) -> str:
+    broken = f" {found.nonfinite:,} NaN/∞" if found.nonfinite else ""
+    return number(found.variance) + broken
 
 
 def left_out(steps: Sequence[Step]) -> str:
@@ -85,7 +92,8 @@ def rich_table(steps: Sequence[Step], width: int) -> Table:
         odd = gain not in (NONE, "∞") and not 0.2 <= float(gain) <= 5
         styled = [Text(cell) for cell in cells]
         styled[_GAIN].stylize("bold red" if odd else "")
-        styled[_VARIANCE].stylize("bold red" if "NaN" in cells[_VARIANCE] else "")
+        for place in (_VARIANCE, _GRADIENT):
+            styled[place].stylize("bold red" if "NaN" in cells[place] else "")
         if cells[1].startswith("aggregation"):
             styled[1].stylize("bold")
         table.add_row(*(styled[place] for place in places))

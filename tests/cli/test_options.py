@@ -1,0 +1,43 @@
+"""Options that several commands share: what is refused is refused before anything is computed."""
+
+import stat
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gnn_vpa.cli._app import app
+from gnn_vpa.cli._options import check_out
+from gnn_vpa.errors import GnnVpaError
+
+COMMANDS = {
+    "run": ["run", "MUTAG", "--out"],
+    "plan": ["reproduce", "table1", "--only", "sgc", "--plan", "--out"],
+    "demo": ["demo", "--out"],
+    "depth": ["depth", "MUTAG", "--out"],
+    "expressivity": ["expressivity", "atlas", "--out"],
+    "variance": ["variance", "--out"],
+}
+
+
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("inside", ["", "deeper/still"])
+def test_a_file_is_no_folder_for_results(arguments: list[str], inside: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    result = CliRunner().invoke(app, [*arguments, str(file / inside)])
+    assert result.exit_code == 2
+    assert f"{file} is a file: name a folder" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_folder_that_may_not_be_written_to_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=stat.S_IRUSR | stat.S_IXUSR)
+    # Whoever runs the tests as root may write everywhere.
+    monkeypatch.setattr("os.access", lambda place, mode: Path(place) != closed)
+    with pytest.raises(GnnVpaError, match=f"{closed} may not be written to"):
+        check_out(closed / "run")
+    check_out(tmp_path / "run")

@@ -1,0 +1,153 @@
+"""Ctrl-C between two epochs: what is trained is kept, and no epoch is trained twice."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from gnn_vpa.graphs import splits
+from gnn_vpa.training import Lane, Protocol, Task, fit, trainer
+from gnn_vpa.training.group import Group
+from gnn_vpa.training.interrupts import Impatience, deferred
+
+TASK, PROTOCOL = Task("gin", "vpa"), Protocol(epochs=6, batch_size=16)
+
+
+@pytest.fixture
+def lanes(toy):
+    return [Lane(fold, split) for fold, split in enumerate(splits(toy.y, 4))]
+
+
+class Epochs:
+    """Counts epochs, and presses Ctrl-C in the middle of one."""
+
+    def __init__(self, run, score):
+        self.begun = self.done = 0
+        self.press_in, self.presses = None, 1
+        self._run, self._score = run, score
+
+    def run_epoch(self, group):
+        self.begun += 1
+        self._run(group)
+        self.done += 1
+
+    def scores(self, group, *args):
+        if self.begun == self.press_in:
+            self.press_in = None
+            for _ in range(self.presses):
+                signal.raise_signal(signal.SIGINT)
+        return self._score(group, *args)
+
+
+@pytest.fixture
+def epochs(monkeypatch):
+    found = Epochs(Group.run_epoch, Group._losses)
+    monkeypatch.setattr(Group, "run_epoch", lambda self: found.run_epoch(self))
+    monkeypatch.setattr(Group, "_losses", lambda self, *args: found.scores(self, *args))
+    return found
+
+
+def assert_same(got, expected):
+    for one, other in zip(got, expected, strict=True):
+        assert (one.fold, one.best_epoch) == (other.fold, other.best_epoch)
+        for curve in ("curve_train_loss", "curve_val_acc", "curve_test_acc"):
+            assert np.array_equal(getattr(one, curve), getattr(other, curve))
+
+
+@pytest.mark.parametrize("press_in", [1, 3, 6, 7, 9, 12])
+@pytest.mark.parametrize("long", [False, True], ids=["short epochs", "long epochs"])
+def test_after_ctrl_c_only_the_rest_is_trained(
+    toy, lanes, tmp_path, monkeypatch, epochs, press_in, long
+):
+    monkeypatch.setattr(trainer, "LONG_EPOCH_S", 0.0 if long else float("inf"))
+    expected = fit(toy, TASK, PROTOCOL, lanes)
+    in_all, epochs.begun, epochs.done = epochs.done, 0, 0
+    assert in_all == 2 * PROTOCOL.epochs  # two groups
+    epochs.press_in = press_in
+    with pytest.raises(KeyboardInterrupt):
+        fit(toy, TASK, PROTOCOL, lanes, checkpoint=tmp_path / "state.pt")
+    before, epochs.done = epochs.done, 0
+    # A long epoch is broken off, and so is a group's first, which has nothing to lose.
+    assert before == press_in - (long or press_in in (1, 7))
+    outcomes = fit(toy, TASK, PROTOCOL, lanes, checkpoint=tmp_path / "state.pt")
+    assert_same(outcomes, expected)
+    assert before + epochs.done == in_all
+
+
+def test_a_second_ctrl_c_leaves_at_once_and_keeps_what_is_whole(
+    toy, lanes, tmp_path, monkeypatch, epochs
+):
+    monkeypatch.setattr(trainer, "LONG_EPOCH_S", float("inf"))
+    expected = fit(toy, TASK, PROTOCOL, lanes)
+    epochs.begun, epochs.done, epochs.press_in, epochs.presses = 0, 0, 9, 2
+    with pytest.raises(Impatience):
+        fit(toy, TASK, PROTOCOL, lanes, checkpoint=tmp_path / "state.pt")
+    assert epochs.done == 8  # the ninth was not waited for, and its weights were not kept
+    epochs.done = 0
+    assert_same(fit(toy, TASK, PROTOCOL, lanes, checkpoint=tmp_path / "state.pt"), expected)
+    assert epochs.done == PROTOCOL.epochs  # of the group that was not finished
+
+
+def test_a_handler_of_ones_own_never_keeps_half_an_epoch(toy, lanes, tmp_path, monkeypatch, epochs):
+    monkeypatch.setattr(trainer, "LONG_EPOCH_S", float("inf"))
+    expected = fit(toy, TASK, PROTOCOL, lanes)
+    epochs.begun, epochs.done, epochs.press_in = 0, 0, 3
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fit(toy, TASK, PROTOCOL, lanes, checkpoint=tmp_path / "state.pt")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert_same(fit(toy, TASK, PROTOCOL, lanes, checkpoint=tmp_path / "state.pt"), expected)
+
+
+def test_an_interrupt_between_two_epochs_keeps_them(toy, lanes, tmp_path, monkeypatch, epochs):
+    monkeypatch.setattr(trainer, "LONG_EPOCH_S", float("inf"))
+    seen = []
+
+    def stop(done):
+        seen.append(done)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+
+    expected = fit(toy, TASK, PROTOCOL, lanes)
+    epochs.done = 0
+    with pytest.raises(KeyboardInterrupt):
+        fit(toy, TASK, PROTOCOL, lanes, checkpoint=tmp_path / "state.pt", progress=stop)
+    assert_same(fit(toy, TASK, PROTOCOL, lanes, checkpoint=tmp_path / "state.pt"), expected)
+    assert epochs.done == 2 * PROTOCOL.epochs
+
+
+def test_other_processes_hand_over_their_states_too(toy, lanes, tmp_path, monkeypatch, epochs):
+    protocol = Protocol(epochs=100_000, batch_size=16)  # more than will be trained
+    path, told = tmp_path / "state.pt", []
+
+    def stop(_):
+        told.append(1)
+        if len(told) - epochs.done >= 3:  # of the other process
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(toy, TASK, protocol, lanes, checkpoint=path, progress=stop, workers=2)
+    settings = (torch.float32, True, "cpu")
+    saved = trainer.Checkpoint(path, toy, [TASK], protocol, lanes, settings)
+    here, there = (saved.job(place, [None, None]).state for place in (0, 2))
+    assert here["epoch"] == epochs.done
+    assert there["epoch"] >= 3
+
+
+def test_elsewhere_than_in_the_main_thread_nothing_changes():
+    done = []
+    thread = threading.Thread(target=lambda: deferred().__enter__() or done.append(1))
+    thread.start()
+    thread.join()
+    assert done == [1]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
