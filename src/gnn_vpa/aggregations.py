@@ -160,7 +160,12 @@ def _power(text: str) -> Aggregation:
         )
     exponent += 0.0  # no negative zero: its name would be another one
     return Aggregation(
-        f"power({exponent:.12g})", "linear", exponent, _between(exponent), "1 2", "P"
+        f"power({repr(exponent).removesuffix('.0')})",
+        "linear",
+        exponent,
+        _between(exponent),
+        "1 2",
+        "P",
     )
 
 

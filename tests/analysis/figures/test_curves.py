@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gnn_vpa.analysis import learning_curves
 from gnn_vpa.aggregations import AGGREGATIONS
+from gnn_vpa.analysis import learning_curves
 from gnn_vpa.errors import UsageError
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -40,8 +40,12 @@ def test_a_line_and_a_band_for_each_aggregation_in_its_colour() -> None:
     svg = learning_curves(curves({name: np.ones((3, 5)) for name in AGGREGATIONS}))
     for name, entry in AGGREGATIONS.items():
         nodes = list(ElementTree.fromstring(svg).iter())
-        assert next(n for n in nodes if n.get("class") == f"line {name}").get("stroke") == colour
-        assert next(n for n in nodes if n.get("class") == f"area {name}").get("fill") == colour
+        assert (
+            next(n for n in nodes if n.get("class") == f"line {name}").get("stroke") == entry.colour
+        )
+        assert (
+            next(n for n in nodes if n.get("class") == f"area {name}").get("fill") == entry.colour
+        )
 
 
 def test_a_line_falls_with_its_loss_and_a_constant_one_is_level() -> None:
