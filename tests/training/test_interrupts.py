@@ -10,7 +10,7 @@ import torch
 
 from gnn_vpa.graphs import splits
 from gnn_vpa.training import Lane, Protocol, Task, fit, trainer
-from gnn_vpa.training.group import Group
+from gnn_vpa.training.layered_group import LayeredGroup
 from gnn_vpa.training.interrupts import Impatience, deferred
 
 TASK, PROTOCOL = Task("gin", "vpa"), Protocol(epochs=6, batch_size=16)
@@ -44,9 +44,9 @@ class Epochs:
 
 @pytest.fixture
 def epochs(monkeypatch):
-    found = Epochs(Group.run_epoch, Group._losses)
-    monkeypatch.setattr(Group, "run_epoch", lambda self: found.run_epoch(self))
-    monkeypatch.setattr(Group, "_losses", lambda self, *args: found.scores(self, *args))
+    found = Epochs(LayeredGroup.run_epoch, LayeredGroup._losses)
+    monkeypatch.setattr(LayeredGroup, "run_epoch", lambda self: found.run_epoch(self))
+    monkeypatch.setattr(LayeredGroup, "_losses", lambda self, *args: found.scores(self, *args))
     return found
 
 
