@@ -7,7 +7,7 @@ from gnn_vpa.nn._batch_norm import BatchNorm
 from gnn_vpa.nn._blocks import Blocks
 from gnn_vpa.ops import use_backend
 
-SIZES = [(1, 5, 3), (3, 64, 64), (3, 700, 3), (1, 200, 130), (2, 4200, 3)]  # lanes, rows, width
+SIZES = [(1, 5, 3), (3, 64, 64), (3, 700, 3), (1, 200, 130), (1, 4200, 3)]  # lanes, rows, width
 
 
 @pytest.mark.parametrize(("lanes", "rows", "width"), SIZES)
@@ -39,6 +39,8 @@ def check(nodes, lanes, rows, width, relu, dtype, device):
         return torch.randn(shape, generator=draw, dtype=dtype).to(device)
 
     x, direction, offset = random(rows, width) * 3 + 5, random(rows, width), random(width)
+    if isinstance(nodes, Blocks):
+        direction[int(nodes.ptr[-1]) * (rows // len(nodes.lane)) :] = 0  # idle: nothing reads them
     weights = {name: random(lanes, width) for name in ("weight", "bias")}
     results = []
     for backend in ("triton", "reference"):

@@ -168,7 +168,7 @@ def test_rows_of_any_length(kernel_device, lengths, seed, huge):
 
 
 @pytest.mark.parametrize(
-    ("num_rows", "width"), [(1, 128), (125_000, 2)], ids=["alone", "among few"]
+    ("num_rows", "width"), [(1, 128), (130_000, 2)], ids=["alone", "among few"]
 )
 def test_the_pieces_of_a_million_edges_sum_up_exactly_to_a_millionth(
     kernel_device, monkeypatch, num_rows, width

@@ -29,7 +29,7 @@ def _with_chunk(total, lost, chunk, MAX: tl.constexpr):
 @triton.jit
 def _combine(left, right, MAX: tl.constexpr):
     if MAX:
-        return tl.maximum(left, right, propagate_nan=tl.PropagateNan.ALL)
+        return _nan_max(left, right)
     return left + right
 
 
