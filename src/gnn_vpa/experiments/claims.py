@@ -40,6 +40,43 @@ def claim(path: Path) -> Iterator[bool]:
         os.close(handle)
 
 
+def is_abandoned(path: Path) -> bool:
+    """Say whether the last owner of a lock was killed while it held it.
+
+    Then the file is still there and says who that was, and nobody holds its lock.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, claim(Path(folder, "a")):
+        ...     is_abandoned(Path(folder, "a")), is_abandoned(Path(folder, "b"))
+        (False, False)
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        there = os.fstat(handle)
+        return there.st_nlink > 0 and there.st_size > 0
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+
+
+def release_abandoned(folder: Path) -> None:
+    """Remove the locks of owners that were killed.
+
+    Example:
+        >>> release_abandoned(Path("no/such/folder"))
+    """
+    for path in folder.glob("*.lock"):
+        if is_abandoned(path):
+            with claim(path):
+                pass
+
+
 def _lock(path: Path) -> int | None:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)

@@ -5,13 +5,14 @@ not wait at all. They are started as programs, not forked: a fork of a process w
 are in use may hang, and this way nothing of the caller's script runs twice.
 """
 
+import logging
 import os
 import pickle
 import subprocess
 import sys
 import threading
 import traceback
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from multiprocessing import Pipe
@@ -22,7 +23,11 @@ from typing import Any, NamedTuple
 import torch
 
 from ..errors import GnnVpaError
+from ..host import offer_to_be_killed
 from .task import Outcome, Training
+
+_log = logging.getLogger("gnn_vpa")
+_KILLS = 3  # processes that one group may end before it is given up
 
 
 class Job(NamedTuple):
@@ -46,29 +51,75 @@ class Report(NamedTuple):
 Train = Callable[[Job], Iterator[Report]]
 
 
+class Killed(GnnVpaError):
+    """Every process that trained some group was killed."""
+
+
+class _Lost(NamedTuple):
+    """What a process leaves that was killed: the group it trained, if any."""
+
+    job: Job | None
+
+
+_News = Report | Exception | _Lost
+
+
 def divided(train: Train, jobs: Sequence[Job], workers: int) -> Generator[Report]:
     """Train groups here and in ``workers - 1`` more processes, and yield what all of them report.
 
-    Closing the iterator ends the processes. An exception in one of them is raised here.
+    Closing the iterator ends the processes. An exception in one of them is raised here. What one
+    of them was at that is killed goes on from the last state it has reported, with fewer
+    processes; `Killed` is raised where the same group ends one process after the other.
     """
-    waiting, reports = deque(jobs), SimpleQueue[Report | Exception]()
+    waiting, news = deque(jobs), SimpleQueue[_News]()
     unfinished = sum(len(job.trainings) for job in jobs)
+    states: dict[int, dict[str, Any]] = {}
+    kills: Counter[int] = Counter()
+    processes = max(1, min(workers, len(jobs)))
     with ExitStack() as others:
-        for _ in range(min(workers, len(jobs)) - 1):
-            others.enter_context(_another(train, waiting, reports))
+        for _ in range(processes - 1):
+            others.enter_context(_another(train, waiting, news))
         while unfinished > 0:
-            mine = train(waiting.popleft()) if waiting else _from(reports, wait=True)
+            mine = train(waiting.popleft()) if waiting else _from(news, wait=True)
             for own in mine:
-                for report in (own, *_from(reports)):
+                for report in (own, *_from(news)):
+                    if isinstance(report, _Lost):
+                        processes -= 1
+                        _warn(processes)
+                        if report.job is not None:
+                            waiting.append(_again(report.job, states, kills))
+                        continue
+                    if report.state is not None:
+                        states[report.places.start] = report.state
                     unfinished -= len(report.outcomes or ())
                     yield report
 
 
-def _from(reports: "SimpleQueue[Report | Exception]", wait: bool = False) -> Iterator[Report]:
+def _warn(processes: int) -> None:
+    left = "1 process" if processes == 1 else f"{processes} processes"
+    _log.warning(
+        "A process that trained some of the folds has ended, most likely killed because memory ran "
+        "out: going on with %s.", left,
+    )  # fmt: skip
+
+
+def _again(job: Job, states: dict[int, dict[str, Any]], kills: Counter[int]) -> Job:
+    """Return what is left to do of a group whose process was killed."""
+    kills[job.place] += 1
+    if kills[job.place] >= _KILLS:
+        raise Killed(
+            f"{_KILLS} processes that trained the same folds were killed one after the other, most "
+            "likely because memory ran out: use fewer workers, or a machine with more memory. "
+            "What a checkpoint has is kept."
+        )
+    return job._replace(state=states.get(job.place, job.state))
+
+
+def _from(news: SimpleQueue[_News], wait: bool = False) -> Iterator[Report | _Lost]:
     """Yield what has arrived; with ``wait``, at least one."""
     while True:
         try:
-            report = reports.get(block=wait)
+            report = news.get(block=wait)
         except Empty:
             return
         if isinstance(report, Exception):
@@ -89,9 +140,7 @@ def one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def _another(
-    train: Train, waiting: deque[Job], reports: "SimpleQueue[Report | Exception]"
-) -> Iterator[None]:
+def _another(train: Train, waiting: deque[Job], news: "SimpleQueue[_News]") -> Iterator[None]:
     """Keep one more process at work on what is waiting; it ends with this one."""
     here, there = Pipe()
     command = f"from {__name__} import _work; _work({there.fileno()})"
@@ -103,7 +152,7 @@ def _another(
         start_new_session=True,  # Ctrl-C is for the process that was started by hand
     )
     there.close()
-    thread = threading.Thread(target=_feed, args=(here, train, waiting, reports), daemon=True)
+    thread = threading.Thread(target=_feed, args=(here, train, waiting, news), daemon=True)
     thread.start()
     try:
         yield
@@ -114,38 +163,31 @@ def _another(
         here.close()
 
 
-def _feed(
-    link: Connection,
-    train: Train,
-    waiting: deque[Job],
-    reports: "SimpleQueue[Report | Exception]",
-) -> None:
+def _feed(link: Connection, train: Train, waiting: deque[Job], news: "SimpleQueue[_News]") -> None:
     """Give a process one group after the other, and pass its reports on."""
+    job = None
     try:
         link.send_bytes(pickle.dumps(train))
         link.recv_bytes()  # until it is ready others take what is waiting
         while waiting:
-            link.send_bytes(pickle.dumps(waiting.popleft()))
-            done = False
-            while not done:
+            job = waiting.popleft()
+            link.send_bytes(pickle.dumps(job))
+            while job is not None:
                 report = pickle.loads(link.recv_bytes())
-                reports.put(report)
-                done = isinstance(report, Exception) or report.outcomes is not None
+                if isinstance(report, Exception) or report.outcomes is not None:
+                    job = None
+                news.put(report)
     except IndexError:
         pass  # another one was quicker to take the last
     except (EOFError, OSError):
-        reports.put(
-            GnnVpaError(
-                "a process that trained lanes was ended from outside, perhaps for want of memory: "
-                "start again with fewer workers. What a checkpoint has is kept."
-            )
-        )
+        news.put(_Lost(job))
     except Exception as error:
-        reports.put(error)
+        news.put(error)
 
 
 def _work(handle: int) -> None:
     """Train the groups that arrive, in a process of its own."""
+    offer_to_be_killed()
     torch.set_num_threads(1)
     link, jobs = Connection(handle), SimpleQueue[Job]()
     train: Train = pickle.loads(link.recv_bytes())
