@@ -45,20 +45,6 @@ class Host(NamedTuple):
         return cls(max(1, min([_cores(), *map(int, quotas)])), min(known) if known else None)
 
 
-def resident() -> int | None:
-    """Return the bytes of memory that this process holds now; None where nobody says.
-
-    Example:
-        >>> (resident() or 1) > 0
-        True
-    """
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return None
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
 def offer_to_be_killed() -> None:
     """Let the kernel end this process before the one that started it, where memory runs out.
 
@@ -67,8 +53,10 @@ def offer_to_be_killed() -> None:
         >>> str(signature(offer_to_be_killed))
         '() -> None'
     """
+    score = Path("/proc/self/oom_score_adj")
     with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(str(_OFFER))
+        if int(score.read_text()) < _OFFER:
+            score.write_text(str(_OFFER))
 
 
 def _cores() -> int:

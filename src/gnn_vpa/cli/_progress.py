@@ -197,8 +197,8 @@ def log_noted(progress: Progress) -> Iterator[None]:
         ...         print(text)
         >>> with log_noted(Printed()):
         ...     for model in ("GIN", "GCN"):
-        ...         logging.getLogger("gnn_vpa").info("%s: 9 nodes stand for 90", "MUTAG")
-        MUTAG: 9 nodes stand for 90
+        ...         logging.getLogger("gnn_vpa").info("%s: 9 of 90 nodes remain", "MUTAG")
+        MUTAG: 9 of 90 nodes remain
     """
     log = logging.getLogger("gnn_vpa")
     handler, level = _Noting(progress), log.level

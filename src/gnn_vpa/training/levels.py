@@ -1,6 +1,5 @@
 """A data set by levels, with the weights of one model's aggregation: what batches are made of."""
 
-import logging
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +15,8 @@ from ..nn._model import Model
 from ..ops import Graph, aggregate
 from ..ops._aggregate import weighted_sum
 from ..ops._csr import CSR
-from .resident import _NARROW, _kinds, _reach, _whole
+from .resident import _NARROW, _kinds, _reach, _whole, log_merged
 from .task import Task
-
-_log = logging.getLogger("gnn_vpa")
 
 Ints = NDArray[np.integer]
 Floats = NDArray[np.floating]
@@ -91,11 +88,7 @@ def by_levels(graphs: GraphSet, task: Task, model: Model, dtype: torch.dtype) ->
     whole = _whole(graphs, looped, torch.device("cpu"))
     csr = whole.by_target
     found = levels(graphs.node_ptr, csr.rowptr, csr.col, _kinds(own), _reach(model), sets=is_max)
-    last = found[-1]  # the levels before it have fewer
-    _log.info(
-        "%s: %d nodes and %d edges stand for %d and %d", graphs.name, len(last.node),
-        len(last.col), graphs.num_nodes, whole.num_edges,
-    )  # fmt: skip
+    log_merged(graphs, len(found[-1].node))  # the levels before it have fewer
     x = own.matrix().to(dtype) if own.dense is not None or own.codes is None else own.codes
     if isinstance(model, SGC):
         # Its propagation has no weights: once for the data set, not once a step.

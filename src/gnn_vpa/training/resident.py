@@ -77,10 +77,7 @@ def resident(
         x, times, node_ptr = x[small.node], small.node_times.to(torch.float32), small.node_ptr
         if graph is not None:
             graph = Graph(small.edge_index, len(small.node), small.edge_times)
-        _log.info(
-            "%s: %d nodes and %d edges stand for %d and %d", graphs.name, len(small.node),
-            len(small.edge_times), graphs.num_nodes, whole.num_edges,
-        )  # fmt: skip
+        log_merged(graphs, len(small.node))
     if graph is not None:
         graph.by_source  # noqa: B018 - made here, once
     return Resident(
@@ -93,6 +90,15 @@ def resident(
         looped=looped,
         largest=int(node_ptr.diff().max()),
     )
+
+
+def log_merged(graphs: GraphSet, remaining: int) -> None:
+    """Say how large a data set is, and how many of its nodes are left to compute."""
+    _log.info(
+        "%s: %s graphs, %s nodes; nodes that a network of this depth cannot tell apart are "
+        "computed once (%s remain)",
+        graphs.name, f"{graphs.num_graphs:,}", f"{graphs.num_nodes:,}", f"{remaining:,}",
+    )  # fmt: skip
 
 
 def _reach(model: Model) -> int:

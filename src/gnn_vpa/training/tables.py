@@ -5,7 +5,6 @@ different graphs are never one: a batch is then made of ranges of these tables, 
 sorted or compared in a step. (On the CPU, where that is cheap, `levels.py` shares them.)
 """
 
-import logging
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -20,10 +19,9 @@ from ..nn._model import Model
 from ..ops import Graph
 from ..ops._csr import CSR, rows
 from .lanes import Form, exponent_of, form_of
-from .resident import _NARROW, _kinds, _reach, _whole, model_for
+from .resident import _NARROW, _kinds, _reach, _whole, log_merged, model_for
 from .task import Task
 
-_log = logging.getLogger("gnn_vpa")
 _SHORT = 64  # columns up to which a matrix product is quicker than a lookup and its backward pass
 
 
@@ -102,10 +100,7 @@ def tables(
         node_ptr, csr.rowptr, csr.col, kinds.to(device), _reach(model),
         sets=form == "max", apart=True,
     )  # fmt: skip
-    _log.info(
-        "%s: %d nodes and %d edges stand for %d and %d", graphs.name, len(found[-1].node),
-        len(found[-1].col), graphs.num_nodes, whole.num_edges,
-    )  # fmt: skip
+    log_merged(graphs, len(found[-1].node))
     x = _features(own, device, dtype)
     if isinstance(model, SGC) and own.width <= _NARROW:
         # Its propagation has no weights: once for the data set, not once a step.
