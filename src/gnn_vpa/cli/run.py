@@ -75,6 +75,7 @@ def run(
       gnn-vpa run my/DATA.zip --model sgc --seeds 0,1,2 --baselines --out runs/mine
     """
     from gnn_vpa.experiments import BASELINES, default_folder, expand
+    from gnn_vpa.experiments.frames import shortened
     from gnn_vpa.training import Protocol
 
     from ._plan import show_plan
@@ -113,7 +114,7 @@ def run(
             "aggr": aggr or "all",
             "epochs": epochs,
             "folds": folds,
-            "seed": seed,
+            "seed": ",".join(map(str, shortened(_seeds(seed)))),
             "features": features,
             "variant": variant,
             **options,

@@ -8,7 +8,7 @@ from ..host import Host
 from ._workers import Team, affordable
 from .cell import Cell
 
-# What was measured: `python -m benchmarks grid --parts memory` measures it again.
+# Measured, with a tenth or two to spare: `python -m benchmarks grid` compares both again.
 _PROGRAM = 480_000_000  # bytes of a process that has imported all it needs
 _OF_NODE, _OF_EDGE = 320, 64  # bytes that refining and training take at their peak
 _OF_DATA = 2  # features are read from the data's arrays, and held beside them
