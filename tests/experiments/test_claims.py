@@ -29,3 +29,31 @@ def test_a_file_that_a_dead_owner_left_is_no_claim(tmp_path: Path) -> None:
     (tmp_path / "cell.lock").write_text("host 1\n")
     with claim(tmp_path / "cell.lock") as mine:
         assert mine
+
+
+def test_a_lock_whose_owner_was_killed_is_abandoned_until_it_is_released(tmp_path: Path) -> None:
+    path = tmp_path / "cell.lock"
+    code = (
+        "import sys, time; from pathlib import Path; from gnn_vpa.experiments import claim\n"
+        f"with claim(Path({str(path)!r})): print('mine', flush=True); time.sleep(600)"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == b"mine\n"
+    release_abandoned(tmp_path)
+    assert path.exists()
+    assert not is_abandoned(path)
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    assert is_abandoned(path)
+    release_abandoned(tmp_path)
+    assert not path.exists()
+
+
+def test_a_lock_that_was_given_back_is_not_abandoned(tmp_path: Path) -> None:
+    with claim(tmp_path / "a") as mine:
+        assert mine
+    assert not is_abandoned(tmp_path / "a")
+    (tmp_path / "b").touch()  # its owner was killed before it held the lock
+    assert not is_abandoned(tmp_path / "b")
