@@ -61,9 +61,8 @@ def test_of_very_many_cells_there_is_a_line_for_each_percent(
         now += 0.5
         lines.finish(cell, [outcome], 0.5)
     first, *shown = capsys.readouterr().err.splitlines()
-    assert (
-        first == "5,000 cells to run, 7 finished before; about 41 min (28 min to 1 h 2 min) left."
-    )
+    left = "about 42 min (28 min to 1 h 2 min) left"
+    assert first == f"5,000 cells to run, 7 finished before; {left}."
     assert len(shown) == 100
     assert shown[0] == (
         "[57/5007] 50 more cells, the last: SGC+vpa on MUTAG, seed 49: 50.0 %, 1 s; "

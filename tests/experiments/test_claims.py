@@ -1,9 +1,12 @@
 import multiprocessing
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from gnn_vpa.experiments import claim
+from gnn_vpa.experiments.claims import is_abandoned, release_abandoned
 
 
 def test_a_claim_is_exclusive_says_whose_it_is_and_goes_away(tmp_path: Path) -> None:

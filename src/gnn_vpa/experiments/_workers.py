@@ -66,8 +66,6 @@ class Team(NamedTuple):
         Example:
             >>> Team.of("cuda", pending=9)
             Team(cells=1, folds=1)
-            >>> Team.of("cpu", 9, host=Host(cores=8, memory=9 * 10**9), need=2 * 10**9)
-            Team(cells=4, folds=1)
         """
         is_cpu = device == "cpu"
         count = workers or asked() or (affordable(host or Host.here(), need) if is_cpu else 1)
@@ -79,7 +77,9 @@ def affordable(host: Host, need: int) -> int:
     """Return how many processes a host has cores and memory for, at least 1.
 
     Example:
-        >>> affordable(Host(cores=8, memory=None), need=10**9)
+        >>> affordable(Host(cores=8, memory=9 * 10**9), need=2 * 10**9)
+        4
+        >>> affordable(Host(cores=8, memory=None), need=2 * 10**9)
         8
     """
     if host.memory is None or need <= 0:
