@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import numpy as np
 from ..training import Protocol
 from .baselines import BASELINES
 from .cell import Cell
+from .groups import shortened
 from .store import query
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _CONFIGURATION = (
     *("model", "aggregation", "variant", "options", "features", "num_folds", "seed"),
     *("epochs", "batch_size", "learning_rate"),
 )
-_FEW = 10  # numbers that are shown one by one
 _PROTOCOL = {
     "epochs": "{} epochs",
     "num_folds": "{} folds",
@@ -114,26 +114,6 @@ def read_provenance(folder: str | Path) -> dict[str, object]:
         "data (SHA-256)": {row["name"]: row["checksum"] for row in datasets},
         "sessions": {str(row.pop("id")): _session(row) for row in sessions},
     }
-
-
-def shortened(numbers: Sequence[int]) -> list[int] | list[str]:
-    """Write many numbers as ranges, for people; a few stay as they are.
-
-    Example:
-        >>> shortened([0, 1, 2]), shortened([*range(500), 900])
-        ([0, 1, 2], ['0 to 499', '900'])
-    """
-    if len(numbers) <= _FEW:
-        return list(numbers)
-    ordered = sorted(set(numbers))
-    starts = [n for n, last in zip(ordered, [None, *ordered], strict=False) if last != n - 1]
-    ends = [
-        n for n, following in zip(ordered, [*ordered[1:], None], strict=True) if following != n + 1
-    ]
-    return [
-        f"{first} to {last}" if last > first else str(first)
-        for first, last in zip(starts, ends, strict=True)
-    ]
 
 
 def _session(row: dict[str, Any]) -> dict[str, object]:
