@@ -3,7 +3,7 @@
 import fcntl
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -65,14 +65,14 @@ def is_abandoned(path: Path) -> bool:
         os.close(handle)
 
 
-def release_abandoned(folder: Path) -> None:
-    """Remove the locks of owners that were killed.
+def release_abandoned(folder: Path, names: Container[str] | None = None) -> None:
+    """Remove the locks of owners that were killed; of `names` alone, or of all.
 
     Example:
         >>> release_abandoned(Path("no/such/folder"))
     """
     for path in folder.glob("*.lock"):
-        if is_abandoned(path):
+        if (names is None or path.stem in names) and is_abandoned(path):
             with claim(path):
                 pass
 

@@ -273,7 +273,9 @@ class _Rescue:
         for group in grouped(abandoned, self._order.device):
             order = replace(self._order, cells=group.cells, folds=1, is_rescue=True)
             if (how := run_alone(order)) is None:
-                left += group.cells  # that are finished, or meet an error here that can be told
+                # They are finished, or an error has kept them from it: that can be told here.
+                release_abandoned(self._order.out / "checkpoints", {c.key for c in group.cells})
+                left += group.cells
                 continue
             self._kills[group.key] += 1
             if self._kills[group.key] < _ATTEMPTS:
