@@ -89,6 +89,7 @@ def test_a_killed_process_is_noticed_and_its_cell_trained_again(
     )
     pd.testing.assert_frame_equal(_rows(out), _rows(tmp_path / "undisturbed"), check_exact=True)
     assert watch.elsewhere_ == [1]
+    assert watch.notes == []  # the process that has trained it again has ended by itself
     assert [path.name for path in out.iterdir()] == ["results.sqlite"]
 
 

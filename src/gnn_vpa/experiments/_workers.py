@@ -253,8 +253,9 @@ def _assist() -> None:
 
 
 def _leave_with_sender() -> None:
-    # The sender never writes more: the end of the stream is its end, however it came.
-    sys.stdin.buffer.read(1)
+    # The sender never writes more: the end of the stream is its end, however it came. Not by
+    # `sys.stdin`: a thread that waits in there makes Python abort when the process is done.
+    os.read(sys.stdin.fileno(), 1)
     os._exit(1)
 
 
