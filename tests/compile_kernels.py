@@ -8,8 +8,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime.jit import JITFunction
 
-from gnn_vpa.nn import _attention_kernels, _bias_kernels, _norm_kernels
-from gnn_vpa.nn import LaneRows
+from gnn_vpa.nn import LaneRows, _attention_kernels, _bias_kernels, _norm_kernels
 from gnn_vpa.ops import _triton
 from gnn_vpa.ops._csr import CSR
 from gnn_vpa.training import _fill_kernels

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from gnn_vpa.nn._batch_norm import BatchNorm
 from gnn_vpa.nn import LaneRows
+from gnn_vpa.nn._batch_norm import BatchNorm
 from gnn_vpa.ops import use_backend
 
 SIZES = [(1, 5, 3), (3, 64, 64), (3, 700, 3), (1, 200, 130), (1, 4200, 3)]  # lanes, rows, width

@@ -10,8 +10,8 @@ import torch
 
 from gnn_vpa.graphs import splits
 from gnn_vpa.training import Lane, Protocol, Task, fit, trainer
-from gnn_vpa.training.layered_group import LayeredGroup
 from gnn_vpa.training.interrupts import Impatience, deferred
+from gnn_vpa.training.layered_group import LayeredGroup
 
 TASK, PROTOCOL = Task("gin", "vpa"), Protocol(epochs=6, batch_size=16)
 
