@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from gnn_vpa.nn import GAT
+from gnn_vpa.nn import GAT, Hop, WeightedGraph
 from gnn_vpa.ops import Graph, use_backend
 
 SLOPE = 0.2

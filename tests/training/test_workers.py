@@ -15,7 +15,7 @@ import torch
 from gnn_vpa.errors import GnnVpaError, UsageError
 from gnn_vpa.graphs import splits
 from gnn_vpa.training import Lane, Protocol, Task, fit, workers
-from gnn_vpa.training.group import Group
+from gnn_vpa.training.layered_group import LayeredGroup
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"
@@ -38,21 +38,21 @@ def lanes(toy):
 @pytest.fixture
 def epochs_here(monkeypatch):
     """Count the epochs that groups run in this process."""
-    count, run = [], Group.run_epoch
-    monkeypatch.setattr(Group, "run_epoch", lambda self: (count.append(1), run(self))[1])
+    count, run = [], LayeredGroup.run_epoch
+    monkeypatch.setattr(LayeredGroup, "run_epoch", lambda self: (count.append(1), run(self))[1])
     return count
 
 
 @pytest.fixture
 def linger(monkeypatch):
     """Return a wait, to be called as progress: until the other process has done the rest."""
-    done, feed = threading.Event(), workers._feed
+    done, feed = threading.Event(), workers._serve
 
     def feed_all(*args):
         feed(*args)
         done.set()
 
-    monkeypatch.setattr(workers, "_feed", feed_all)
+    monkeypatch.setattr(workers, "_serve", feed_all)
     return lambda *_: done.wait(60)
 
 
@@ -195,7 +195,7 @@ def test_what_a_killed_process_was_at_is_trained_by_the_others(
 
 def test_a_group_that_ends_one_process_after_the_other_is_given_up(monkeypatch):
     job, kills = workers.Job(0, ()), workers.Counter()
-    for _ in range(workers._KILLS - 1):
+    for _ in range(workers.MAX_KILLS - 1):
         assert workers._again(job, {0: {"epoch": 3}}, kills) == job._replace(state={"epoch": 3})
     with pytest.raises(workers.Killed, match="one after the other"):
         workers._again(job, {}, kills)
