@@ -123,7 +123,9 @@ class Results:
                     self.folds, self.curves, self.provenance, path, self.signals
                 )
             case ".md":
-                return analysis.write_markdown(self.folds, self.curves, self.provenance, path)
+                return analysis.write_markdown(
+                    self.folds, self.curves, self.provenance, path, self.signals
+                )
             case ".tex":
                 tables = [
                     f"% {plain(str(setting))}\n" + analysis.to_latex(analysis.accuracy_table(folds))

@@ -16,8 +16,10 @@ from .claims import judge_claims
 from .comparison import AVERAGE, compare_with_paper
 from .exports import csv_of
 from .figures import curves_by_dataset
-from .markdown import CLOSE, INK, cell_rows, close_cells, entries, results
+from .markdown import entries, sections
 from .origin import origin
+from .report import Part, Pictures
+from .report.sections.cells import CLOSE, cell_rows, close_cells
 from .settings import Setting, split_by_setting
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ _COLUMNS = (
 )
 _TABLES = {"table1": "main", "table_a1": "appendix"}
 _RELEASED = "released"
-_FIGURE = "reproduction-curves.svg"
 
 
 def write_record(
@@ -78,7 +79,7 @@ def write_record(
     )
     reasons = kept / "reasons.md"
     written = reasons.read_text(encoding="utf-8") if reasons.exists() else ""
-    text = "\n".join(_page(folds, curves, made_with, written, figures / _FIGURE)) + "\n"
+    text = "\n".join(_page(folds, curves, made_with, written, Pictures(page))) + "\n"
     write_whole(page, text)
     for old in figures.glob(f"{page.stem}-*.svg"):
         if old.name not in text:
@@ -105,7 +106,7 @@ def _page(
     curves: pd.DataFrame,
     made_with: Mapping[str, object],
     reasons: str,
-    figure: Path,
+    pictures: Pictures,
 ) -> Iterator[str]:
     parts = {s: part for s, part in split_by_setting(folds) if s.published_table is not None}
     compared = {setting: compare_with_paper(part) for setting, part in parts.items()}
@@ -122,8 +123,11 @@ def _page(
     yield from ("", "## The paper's claims, one by one", "")
     yield from _claims(folds, curves)
     for setting, part in parts.items():
-        yield from (f"## {_title(setting)}", "", *results(part, "###"))
-    yield from _figure(curves, figure)
+        yield from (f"## {_title(setting)}", "")
+        # The curves of all data sets are in one figure below, as in the paper.
+        shown = Part(setting, part, curves[:0], None, alone=False)
+        yield sections(shown, pictures).removesuffix("\n")
+    yield from _figure(curves, pictures)
     yield from _differences(compared, reasons)
     yield from ("## What it was made with", "", *entries(made_with))
 
@@ -153,16 +157,16 @@ def _claims(folds: pd.DataFrame, curves: pd.DataFrame) -> Iterator[str]:
     yield ""
 
 
-def _figure(curves: pd.DataFrame, path: Path) -> Iterator[str]:
+def _figure(curves: pd.DataFrame, pictures: Pictures) -> Iterator[str]:
     of_setting = {} if curves.empty else dict(split_by_setting(curves))
     main = of_setting.get(Setting(_RELEASED, "auto"))
     if main is None or (main := main[main["model"] == "GIN"]).empty:
         return
-    write_whole(path, curves_by_dataset(main).replace("currentColor", INK))
     yield from ("## Learning curves", "")
     yield "The paper's figure: training loss of GIN, mean over folds and a band of one standard"
     yield "deviation."
-    yield from ("", f"![Training loss of GIN with each aggregation](img/{path.name})", "")
+    described = "Training loss of GIN with each aggregation"
+    yield from ("", pictures.put(curves_by_dataset(main), described, "curves"), "")
 
 
 def _differences(compared: Mapping[Setting, pd.DataFrame], reasons: str) -> Iterator[str]:
