@@ -4,6 +4,8 @@ A section is an object with a title, `html` and `markdown`; `sections.SECTIONS` 
 page and the Markdown file are made from that list.
 """
 
+from ._html import figures as figures
+from ._html import fill as fill
 from ._part import Part as Part
 from ._part import parts as parts
 from ._pictures import Pictures as Pictures
@@ -12,4 +14,14 @@ from ._render import write_report as write_report
 from .sections import SECTIONS as SECTIONS
 from .sections import Section as Section
 
-__all__ = ["SECTIONS", "Part", "Pictures", "Section", "parts", "render_report", "write_report"]
+__all__ = [
+    "SECTIONS",
+    "Part",
+    "Pictures",
+    "Section",
+    "figures",
+    "fill",
+    "parts",
+    "render_report",
+    "write_report",
+]

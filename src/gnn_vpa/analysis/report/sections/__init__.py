@@ -6,6 +6,7 @@ from .came_out import CameOut
 from .cells import Cells
 from .curves import Curves
 from .folds import Folds
+from .powers import Powers
 from .signal import Signal
 from .tests import Tests
 
@@ -16,5 +17,6 @@ SECTIONS: list[Section] = [
     Cells(),
     Curves(),
     Signal(),
+    Powers(),
     Folds(),
 ]

@@ -19,6 +19,7 @@ class Section:
         title: In the page's contents, and above it unless `heading` says otherwise.
 
     Example:
+        >>> from gnn_vpa.analysis.report import fill
         >>> class Length(Section):
         ...     name, title = "length", "How many trainings"
         ...     def html(self, part):

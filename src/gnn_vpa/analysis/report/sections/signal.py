@@ -44,7 +44,7 @@ class Signal(Section):
 
 def _drawn(folds: pd.DataFrame, signals: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
     signals = signals.drop_duplicates(["dataset", "model", "aggregation", "layer"])
-    cells = summarise(folds).set_index(["model", "dataset", "aggregation"])
+    cells = summarise(folds).set_index(["model", "dataset", "aggregation"]).sort_index()
     for model in in_order(signals["model"], MODELS):
         of_model = signals[signals["model"] == model]
         if of_model["layer"].nunique() < 2:
