@@ -20,7 +20,8 @@ from .markdown import entries, sections
 from .origin import origin
 from .report import Part, Pictures
 from .report.sections.cells import CLOSE, cell_rows, close_cells
-from .settings import Setting, split_by_setting
+from .settings import RELEASED, Setting, split_by_setting
+from .style import BASELINES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,6 @@ _COLUMNS = (
     *("best_epoch", "val_acc", "test_acc", "status"),
 )
 _TABLES = {"table1": "main", "table_a1": "appendix"}
-_RELEASED = "released"
 
 
 def write_record(
@@ -95,7 +95,8 @@ def _folds(folds: pd.DataFrame) -> pd.DataFrame:
     for setting, part in split_by_setting(folds):
         if setting.published_table is not None:
             own = part.sort_values(["dataset", "model", "aggregation", "seed", "fold"])
-            parts.append(own.assign(table=_TABLES[setting.published_table]))
+            models = own["variant"].where(own["model"].isin(BASELINES), setting.models)
+            parts.append(own.assign(table=_TABLES[setting.published_table], variant=models))
     found = pd.concat([part for part in parts if not part.empty] or parts)
     ordered = found.sort_values("table", ascending=False, kind="stable")
     return ordered[[*_COLUMNS]].round({"val_acc": 6, "test_acc": 6})
@@ -118,7 +119,7 @@ def _page(
     yield ""
     for setting, of_setting in compared.items():
         yield f"- {_title(setting)}: {close_cells(of_setting)}."
-        if setting.variant == _RELEASED and (gaps := _gaps(setting, parts[setting])):
+        if setting.models == RELEASED and (gaps := _gaps(setting, parts[setting])):
             yield f"  **Not run yet:** {gaps}. Averages, p and claims are of what was run."
     yield from ("", "## The paper's claims, one by one", "")
     yield from _claims(folds, curves)
@@ -159,7 +160,7 @@ def _claims(folds: pd.DataFrame, curves: pd.DataFrame) -> Iterator[str]:
 
 def _figure(curves: pd.DataFrame, pictures: Pictures) -> Iterator[str]:
     of_setting = {} if curves.empty else dict(split_by_setting(curves))
-    main = of_setting.get(Setting(_RELEASED, "auto"))
+    main = of_setting.get(Setting(RELEASED, "auto"))
     if main is None or (main := main[main["model"] == "GIN"]).empty:
         return
     yield from ("## Learning curves", "")
@@ -183,5 +184,5 @@ def _differences(compared: Mapping[Setting, pd.DataFrame], reasons: str) -> Iter
 
 def _title(setting: Setting) -> str:
     table = {"table1": "Table 1", "table_a1": "The appendix's table"}
-    unusual = setting.variant.removeprefix(_RELEASED).removeprefix(", ")
-    return table[setting.published_table or ""] + (f" with {markdown(unusual)}" if unusual else "")
+    unusual = f" with {markdown(setting.unusual)}" if setting.unusual else ""
+    return table[setting.published_table or ""] + unusual

@@ -35,7 +35,7 @@ class Curves(Section):
         """Return links to the figures."""
         if part.curves.empty:
             return ""
-        setting = (part.setting.variant, part.setting.features)
+        setting = (part.setting.models, part.setting.features)
         return lines(
             f"{part.level} {self.title}",
             "",
