@@ -19,7 +19,8 @@ _HTML = """
 <td>{{ none | number }}</td>
 {% else %}
 {% set ours = mean_std(cell.mean, cell.std) %}
-<td>{% if cell.best %}<strong>{{ ours }}</strong>{% else %}{{ ours }}{% endif %}
+<td{% if cell.note %} class="noted"{% endif %}>
+{%- if cell.best %}<strong>{{ ours }}</strong>{% else %}{{ ours }}{% endif %}
 {% if cell.note %} ({{ cell.note }}){% endif %}
 {% if cell.paper %}
 {% set paper = cell.paper %}
@@ -34,7 +35,8 @@ _HTML = """
 {% endif %}
 {% endmacro %}
 {% macro p_value(row) %}
-<td>{{ row.p | p }}{% if row.p_note %} ({{ row.p_note }}){% endif %}
+<td{% if row.p_note %} class="noted"{% endif %}>{{ row.p | p }}
+{%- if row.p_note %} ({{ row.p_note }}){% endif %}
 {%- if row.p_paper is not none -%}
 <small><span class="hidden">paper</span> ({{ row.p_paper | p }})</small>
 {%- endif %}</td>
