@@ -1,4 +1,4 @@
-"""What CONTRIBUTING shows: an aggregation and a model are one entry and one file each."""
+"""What CONTRIBUTING shows: an aggregation, a model and a section are a file or an entry each."""
 
 import importlib.util
 import sys
@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
 import pytest
 import torch
 from torch_geometric.data import Data
 
 import gnn_vpa
 from gnn_vpa.aggregations import AGGREGATIONS, names
+from gnn_vpa.analysis import render_report, write_markdown
+from gnn_vpa.analysis.report import SECTIONS
+from gnn_vpa.analysis.settings import KEYS
 from gnn_vpa.graphs import GraphSet, splits
 from gnn_vpa.nn import MODELS
 from gnn_vpa.signal import predicted_variance, signal_by_layer
@@ -36,6 +40,30 @@ class Twice(GCN):
 
     def __init__(self, in_channels, num_classes, aggr="vpa", *, width=8, depth=2):
         super().__init__(in_channels, num_classes, aggr, width=2 * width, depth=depth)
+'''
+
+SECTION = '''
+"""A section of the report in a file of its own."""
+
+from gnn_vpa.analysis.report import SECTIONS, Section, fill
+from gnn_vpa.escape import markdown
+
+
+class Longest(Section):
+    """The training that took longest."""
+
+    name = "longest"
+    title = "The longest training"
+
+    def html(self, part):
+        return fill("<p>It was on {{ name }}.</p>", name=part.folds["dataset"].max())
+
+    def markdown(self, part, pictures):
+        name = markdown(part.folds["dataset"].max())
+        return f"{part.level} {self.title}\\n\\nIt was on {name}.\\n\\n"
+
+
+SECTIONS.insert(1, Longest())
 '''
 
 
@@ -63,6 +91,14 @@ def twice(tmp_path: Path) -> Iterator[str]:
     _import(tmp_path, "a_model", MODEL)
     yield "twice"
     del MODELS["twice"]
+
+
+@pytest.fixture
+def longest(tmp_path: Path) -> Iterator[str]:
+    before = [*SECTIONS]
+    _import(tmp_path, "a_section", SECTION)
+    yield "The longest training"
+    SECTIONS[:] = before
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +133,29 @@ def test_a_model_that_is_added_trains_and_is_predicted(twice: str, graphs: Graph
     assert len(signal_by_layer(model, torch.ones(4, 1), ends, batch)) > 0
     for outcome in fit(graphs, Task(twice, "sum"), Protocol(epochs=30), _lanes(graphs)):
         assert outcome.curve_train_loss[-1] < outcome.curve_train_loss[0]
+
+
+def _pages(folder: Path) -> tuple[str, str]:
+    """A page and a Markdown file of one training on data with a nasty name."""
+    row = ["a<b>*c*", "GIN", "vpa", "released", "auto", 0, 0, 0.8, "done"]
+    folds, curves = pd.DataFrame([row], columns=[*KEYS, "test_acc", "status"]), pd.DataFrame()
+    written = write_markdown(folds, curves, {}, folder / "report.md").read_text("utf-8")
+    return render_report(folds, curves, {}), written
+
+
+def test_a_section_that_is_added_is_in_the_page_and_in_markdown(
+    longest: str, tmp_path: Path
+) -> None:
+    page, written = _pages(tmp_path)
+    assert f'<a href="#longest-1">{longest}</a>' in page
+    assert f'<h2 id="longest-1-title">{longest}</h2>' in page
+    assert "<p>It was on a&lt;b&gt;*c*.</p>" in page
+    assert (
+        page.index("What came out") < page.index(f">{longest}</h2>") < page.index(">Accuracy</h2>")
+    )
+    assert f"\n## {longest}\n\nIt was on a\\<b\\>\\*c\\*.\n\n## Accuracy\n" in written
+
+
+def test_a_section_that_is_taken_back_is_nowhere(tmp_path: Path) -> None:
+    for text in _pages(tmp_path):
+        assert "longest" not in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -123,7 +124,9 @@ class Results:
                     self.folds, self.curves, self.provenance, path, self.signals
                 )
             case ".md":
-                return analysis.write_markdown(self.folds, self.curves, self.provenance, path)
+                return analysis.write_markdown(
+                    self.folds, self.curves, self.provenance, path, self.signals
+                )
             case ".tex":
                 tables = [
                     f"% {plain(str(setting))}\n" + analysis.to_latex(analysis.accuracy_table(folds))
@@ -159,8 +162,8 @@ class Results:
         parts = []
         for setting, folds in split_by_setting(self.folds):
             part = function(folds)
-            part.insert(0, "features", setting.features)
-            part.insert(0, "variant", setting.variant)
+            for name, value in reversed(asdict(setting).items()):
+                part.insert(0, name, value)
             parts.append(part)
         return pd.concat(parts, ignore_index=True) if parts else function(self.folds)
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from gnn_vpa.analysis import render_report
+from gnn_vpa.analysis.settings import MORE_KEYS
 from gnn_vpa.analysis.style import DATASETS
 from gnn_vpa.paper import published
 
@@ -18,12 +19,17 @@ def make_folds() -> Callable[..., pd.DataFrame]:
     """Folds from {(dataset, model, aggregation): accuracies}, NaN for one that diverged."""
 
     def make(
-        accuracies: Accuracies, variant: str = "released", features: str = "auto", seed: int = 0
+        accuracies: Accuracies,
+        variant: str = "released",
+        features: str = "auto",
+        seed: int = 0,
+        **more: str,
     ) -> pd.DataFrame:
         rows = [
             {
                 **dict(zip(("dataset", "model", "aggregation"), cell, strict=True)),
                 "variant": variant,
+                **more,
                 "features": features,
                 "fold": fold,
                 "seed": seed,
@@ -63,6 +69,7 @@ def make_curves() -> Callable[..., pd.DataFrame]:
                 "model": row.model,
                 "aggregation": row.aggregation,
                 "variant": row.variant,
+                **{name: getattr(row, name) for name in MORE_KEYS if name in folds.columns},
                 "features": row.features,
                 "fold": row.fold,
                 "seed": row.seed,

@@ -109,3 +109,20 @@ def test_every_cell_says_what_it_stands_for(exact: pd.DataFrame, tmp_path: Path)
     ]
     assert "(2 of 3 folds) |" in line
     assert any("| 26 of 27 |" in li for li in text.splitlines())
+
+
+def test_settings_that_differ_in_signs_alone_have_a_picture_each(
+    make_folds, make_curves, tmp_path: Path
+) -> None:
+    cell = {("MUTAG", "GIN", "vpa"): [0.8, 0.9]}
+    folds = pd.concat([make_folds(cell, variant) for variant in ("K=5", "K=-5")])
+    text = write_markdown(folds, make_curves(folds), {}, tmp_path / "r.md").read_text("utf-8")
+    links = re.findall(r"\((img/[^)]+)\)", text)
+    assert len(set(links)) == len(links) == len([*(tmp_path / "img").iterdir()]) == 2
+
+
+def test_no_finished_fold_is_said(tmp_path: Path) -> None:
+    nothing = pd.DataFrame()
+    text = write_markdown(nothing, nothing, {}, tmp_path / "r.md").read_text("utf-8")
+    assert "- No fold has finished with an accuracy" in text
+    assert "| method |" not in text

@@ -36,7 +36,7 @@ def folds(make_folds: Make) -> pd.DataFrame:
     parts = []
     for table, features in (("table1", "auto"), ("table_a1", "degree")):
         cells = published(table)
-        for variant, less in (("released", 0.0), ("released, K=5", 10.0)):
+        for options, less in (("", 0.0), ("K=5", 10.0)):
             own = cells if less == 0 else cells[cells["model"] == "SGC"]
             accuracies = {
                 (c.dataset, c.model, c.aggregation): [
@@ -44,7 +44,7 @@ def folds(make_folds: Make) -> pd.DataFrame:
                 ]
                 for c in own.itertuples()
             }
-            parts.append(make_folds(accuracies, variant=variant, features=features))
+            parts.append(make_folds(accuracies, options=options, features=features))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -60,3 +60,24 @@ def test_a_missing_column_is_named() -> None:
 
 def test_appendix_has_the_degree() -> None:
     assert Setting("released", "degree").published_table == "table_a1"
+
+
+def test_options_and_protocol_set_results_apart(make_folds) -> None:
+    cell = {("MUTAG", "GIN", "vpa"): [0.7]}
+    parts = settings(
+        make_folds(cell),  # without such columns, as other programs may write them
+        make_folds(cell, options="", protocol="3 epochs"),
+        make_folds(cell, options="width=8", protocol=""),
+        make_folds({("MUTAG", "WL", ""): [0.8]}, variant=""),
+    )
+    assert parts == {
+        Setting("released", "auto"): 2,
+        Setting("released", "auto", protocol="3 epochs"): 2,
+        Setting("released", "auto", options="width=8"): 2,
+    }
+
+
+def test_a_name_that_reads_like_options_is_not_taken_for_them(make_folds) -> None:
+    cell = {("MUTAG", "SGC", "vpa"): [0.7]}
+    named, given = make_folds(cell, variant="released, K=5"), make_folds(cell, options="K=5")
+    assert len(settings(named, given)) == 2

@@ -71,7 +71,8 @@ def test_seeds_baselines_and_other_widths(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     folds = Results(tmp_path).folds
     assert folds.groupby("model")["seed"].nunique().to_dict() == {"MAJORITY": 1, "SGC": 2, "WL": 1}
-    assert set(folds["variant"]) == {"", "released, width=8"}
+    settings = set(zip(folds["variant"], folds["options"], strict=True))
+    assert settings == {("", ""), ("released", "width=8")}
     assert "WL subtree kernel + SVM" in result.stdout
 
 

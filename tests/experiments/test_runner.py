@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from gnn_vpa.analysis import split_by_setting
 from gnn_vpa.errors import GnnVpaError, UsageError
 from gnn_vpa.experiments import (
     Cell,
@@ -70,14 +71,22 @@ def test_another_protocol_in_the_same_folder_is_not_mixed(
     fake_fit: FakeFit, tmp_path: Path
 ) -> None:
     run_grid(_cells(aggrs=["vpa"]), tmp_path, device="cpu")
-    assert set(read_folds(tmp_path)["variant"]) == {"released"}
+    assert set(read_folds(tmp_path)["protocol"]) == {""}  # one needs no name
     run_grid(_cells(aggrs=["vpa"], protocol=Protocol()), tmp_path, device="cpu")
     run_grid(_cells(aggrs=["vpa"], options={"width": 8}), tmp_path, device="cpu")
-    assert set(read_folds(tmp_path)["variant"]) == {
-        "released",
-        "released, 3 epochs",
-        "released, width=8, 3 epochs",
+    folds = read_folds(tmp_path)
+    assert set(folds["variant"]) == {"released"}
+    columns = ["options", "protocol", "epochs", "batch_size", "learning_rate"]
+    assert set(folds[columns].itertuples(index=False, name=None)) == {
+        ("", "", 200, 64, 0.001),
+        ("", "3 epochs", 3, 64, 0.001),
+        ("width=8", "3 epochs", 3, 64, 0.001),
     }
+    assert [str(setting) for setting, _ in split_by_setting(folds)] == [
+        "models as released, the data's own node features",
+        "models as released, 3 epochs, the data's own node features",
+        "models as released, width=8, 3 epochs, the data's own node features",
+    ]
     assert len(fake_fit.calls) == 3
 
 

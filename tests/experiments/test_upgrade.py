@@ -90,6 +90,6 @@ def test_the_same_data_by_two_names_become_one(
         folds = read_folds(earlier)
     assert "GIN+sum on PTC is left out: on the same data there is GIN+sum on MUTAG" in caplog.text
     assert not folds.duplicated(
-        ["dataset", "model", "aggregation", "variant", "features", "fold"]
+        ["dataset", "model", "aggregation", "variant", "options", "features", "fold"]
     ).any()
     assert "PTC" not in set(folds["dataset"])

@@ -2,7 +2,8 @@
 
 Pure functions over two frames. `folds` has a row for each finished training: dataset, model,
 aggregation, variant, features, fold, seed, test_acc (0 to 1), status ("done" or "diverged") and
-more. `curves` has the same first seven columns, epoch and train_loss. Accuracies are fractions
+more. `curves` has the same first seven columns, epoch and train_loss. In both, `options` of the
+models and what is unusual in the `protocol` may set results apart too. Accuracies are fractions
 there, and in percent in everything that is made of them.
 """
 

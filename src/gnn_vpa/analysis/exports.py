@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..escape import csv_cell, latex, markdown
 from ._format import MISSING, mean_std, noted, p_value, signed
-from .settings import KEYS, require_columns
+from .settings import KEYS, MORE_KEYS, require_columns
 from .tables import AccuracyTable, Cell, Row
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ def to_csv(folds: pd.DataFrame) -> str:
         MUTAG,GIN,vpa,released,auto,0,0
     """
     require_columns(folds, KEYS)
-    return csv_of(folds.sort_values(list(KEYS)))
+    more = [name for name in MORE_KEYS if name in folds.columns]
+    return csv_of(folds.sort_values([*KEYS, *more]))
 
 
 def csv_of(frame: pd.DataFrame) -> str:

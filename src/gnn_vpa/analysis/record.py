@@ -16,9 +16,12 @@ from .claims import judge_claims
 from .comparison import AVERAGE, compare_with_paper
 from .exports import csv_of
 from .figures import curves_by_dataset
-from .markdown import CLOSE, INK, cell_rows, close_cells, entries, results
+from .markdown import entries, sections
 from .origin import origin
-from .settings import Setting, split_by_setting
+from .report import Part, Pictures
+from .report.sections.cells import CLOSE, cell_rows, close_cells
+from .settings import RELEASED, Setting, split_by_setting
+from .style import BASELINES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +31,6 @@ _COLUMNS = (
     *("best_epoch", "val_acc", "test_acc", "status"),
 )
 _TABLES = {"table1": "main", "table_a1": "appendix"}
-_RELEASED = "released"
-_FIGURE = "reproduction-curves.svg"
 
 
 def write_record(
@@ -78,7 +79,7 @@ def write_record(
     )
     reasons = kept / "reasons.md"
     written = reasons.read_text(encoding="utf-8") if reasons.exists() else ""
-    text = "\n".join(_page(folds, curves, made_with, written, figures / _FIGURE)) + "\n"
+    text = "\n".join(_page(folds, curves, made_with, written, Pictures(page))) + "\n"
     write_whole(page, text)
     for old in figures.glob(f"{page.stem}-*.svg"):
         if old.name not in text:
@@ -94,7 +95,8 @@ def _folds(folds: pd.DataFrame) -> pd.DataFrame:
     for setting, part in split_by_setting(folds):
         if setting.published_table is not None:
             own = part.sort_values(["dataset", "model", "aggregation", "seed", "fold"])
-            parts.append(own.assign(table=_TABLES[setting.published_table]))
+            models = own["variant"].where(own["model"].isin(BASELINES), setting.models)
+            parts.append(own.assign(table=_TABLES[setting.published_table], variant=models))
     found = pd.concat([part for part in parts if not part.empty] or parts)
     ordered = found.sort_values("table", ascending=False, kind="stable")
     return ordered[[*_COLUMNS]].round({"val_acc": 6, "test_acc": 6})
@@ -105,7 +107,7 @@ def _page(
     curves: pd.DataFrame,
     made_with: Mapping[str, object],
     reasons: str,
-    figure: Path,
+    pictures: Pictures,
 ) -> Iterator[str]:
     parts = {s: part for s, part in split_by_setting(folds) if s.published_table is not None}
     compared = {setting: compare_with_paper(part) for setting, part in parts.items()}
@@ -117,13 +119,16 @@ def _page(
     yield ""
     for setting, of_setting in compared.items():
         yield f"- {_title(setting)}: {close_cells(of_setting)}."
-        if setting.variant == _RELEASED and (gaps := _gaps(setting, parts[setting])):
+        if setting.models == RELEASED and (gaps := _gaps(setting, parts[setting])):
             yield f"  **Not run yet:** {gaps}. Averages, p and claims are of what was run."
     yield from ("", "## The paper's claims, one by one", "")
     yield from _claims(folds, curves)
     for setting, part in parts.items():
-        yield from (f"## {_title(setting)}", "", *results(part, "###"))
-    yield from _figure(curves, figure)
+        yield from (f"## {_title(setting)}", "")
+        # The curves of all data sets are in one figure below, as in the paper.
+        shown = Part(setting, part, curves[:0], None, alone=False)
+        yield sections(shown, pictures).removesuffix("\n")
+    yield from _figure(curves, pictures)
     yield from _differences(compared, reasons)
     yield from ("## What it was made with", "", *entries(made_with))
 
@@ -153,16 +158,16 @@ def _claims(folds: pd.DataFrame, curves: pd.DataFrame) -> Iterator[str]:
     yield ""
 
 
-def _figure(curves: pd.DataFrame, path: Path) -> Iterator[str]:
+def _figure(curves: pd.DataFrame, pictures: Pictures) -> Iterator[str]:
     of_setting = {} if curves.empty else dict(split_by_setting(curves))
-    main = of_setting.get(Setting(_RELEASED, "auto"))
+    main = of_setting.get(Setting(RELEASED, "auto"))
     if main is None or (main := main[main["model"] == "GIN"]).empty:
         return
-    write_whole(path, curves_by_dataset(main).replace("currentColor", INK))
     yield from ("## Learning curves", "")
     yield "The paper's figure: training loss of GIN, mean over folds and a band of one standard"
     yield "deviation."
-    yield from ("", f"![Training loss of GIN with each aggregation](img/{path.name})", "")
+    described = "Training loss of GIN with each aggregation"
+    yield from ("", pictures.put(curves_by_dataset(main), described, "curves"), "")
 
 
 def _differences(compared: Mapping[Setting, pd.DataFrame], reasons: str) -> Iterator[str]:
@@ -179,5 +184,5 @@ def _differences(compared: Mapping[Setting, pd.DataFrame], reasons: str) -> Iter
 
 def _title(setting: Setting) -> str:
     table = {"table1": "Table 1", "table_a1": "The appendix's table"}
-    unusual = setting.variant.removeprefix(_RELEASED).removeprefix(", ")
-    return table[setting.published_table or ""] + (f" with {markdown(unusual)}" if unusual else "")
+    unusual = f" with {markdown(setting.unusual)}" if setting.unusual else ""
+    return table[setting.published_table or ""] + unusual

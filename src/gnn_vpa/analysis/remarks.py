@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ._format import count, listing
 from ._published import FOLDS
+from .settings import RELEASED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,8 +20,8 @@ _EPOCHS = 200
 def remarks(setting: Setting, folds: pd.DataFrame, curves: pd.DataFrame) -> Iterator[str]:
     """Warn of comparing with the paper where the protocol is another than its own."""
     departures = []
-    if setting.variant != "released":
-        departures.append(f"the models are not as released but {setting.variant or 'as given'}")
+    if setting.models != RELEASED:
+        departures.append(f"the models are not as released but {setting.models or 'as given'}")
     by_cell = folds.groupby(["dataset", "model", "aggregation"])["fold"].nunique()
     if by_cell.min() < FOLDS:
         fewest = count(int(by_cell.min()), "fold")

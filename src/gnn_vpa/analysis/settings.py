@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import starmap
 from typing import TYPE_CHECKING
 
@@ -15,16 +15,21 @@ from .style import BASELINES
 if TYPE_CHECKING:
     import pandas as pd
 
+RELEASED = "released"
 KEYS = ("dataset", "model", "aggregation", "variant", "features", "fold", "seed")
+#: What sets results apart as well, in frames that have it; without such a column there is nothing.
+MORE_KEYS = ("options", "protocol")
 
 
 @dataclass(frozen=True, order=True)
 class Setting:
-    """A variant of the models and a kind of node features: one table of results.
+    """The models, how they are trained, and their node features: one table of results.
 
     Args:
         variant: "released", "printed" or a name of the user's own.
         features: "auto" (what the paper's Table 1 uses), "degree" (its appendix) or "ones".
+        options: what was given to the models beside the variant, as in "K=5, width=8".
+        protocol: what sets the training apart from others of the same run, as in "3 epochs".
 
     Example:
         >>> Setting("released", "auto").published_table
@@ -33,15 +38,39 @@ class Setting:
         True
         >>> print(Setting("printed", "degree"))
         models as printed, node degree as feature
+        >>> print(Setting("released", "auto", options="K=5"))
+        models as released, K=5, the data's own node features
     """
 
     variant: str
     features: str
+    options: str = ""
+    protocol: str = ""
 
     @property
     def published_table(self) -> str | None:
         """The table of the paper with the same node features, where there is one."""
         return {"auto": "table1", "degree": "table_a1"}.get(self.features)
+
+    @property
+    def models(self) -> str:
+        """The models and their training in words, without the node features.
+
+        Example:
+            >>> Setting("released", "auto", "K=5", "3 epochs").models
+            'released, K=5, 3 epochs'
+        """
+        return _joined(self.variant, self.options, self.protocol)
+
+    @property
+    def unusual(self) -> str:
+        """What is not as the paper's authors released it; empty where all is.
+
+        Example:
+            >>> Setting("released", "auto", "K=5").unusual, Setting("released", "auto").unusual
+            ('K=5', '')
+        """
+        return replace(self, variant=self.variant if self.variant != RELEASED else "").models
 
     def __str__(self) -> str:
         features = {
@@ -49,15 +78,15 @@ class Setting:
             "degree": "node degree as feature",
             "ones": "node features all ones",
         }
-        models = f"models as {self.variant}" if self.variant else "models as given"
+        models = f"models as {self.models}" if self.models else "models as given"
         return f"{models}, {features.get(self.features, f'node features {self.features}')}"
 
 
 def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFrame]]:
     """Split folds or curves into the parts that belong in one table each.
 
-    A baseline does not depend on the models' variant: it goes with every setting that has its
-    node features, and stands alone only where nothing else was run.
+    A baseline does not depend on the models, nor on their training: it goes with every setting
+    that has its node features, and stands alone only where nothing else was run.
 
     Example:
         >>> import pandas as pd
@@ -71,12 +100,17 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
     # Curves have many rows and few distinct ones, so each of those is looked up once.
     pairs = list(zip(frame["dataset"], frame["features"], strict=True))
     canonical = {pair: _canonical(*pair) for pair in set(pairs)}
-    keys = frame[["variant"]].assign(features=[canonical[pair] for pair in pairs])
+    # Frames with and without such a column may have been put together: then some rows have nothing.
+    more = {n: frame[n].fillna("") if n in frame.columns else "" for n in MORE_KEYS}
+    features = [canonical[pair] for pair in pairs]
+    keys = frame[["variant"]].assign(features=features, **more)
     baseline = frame["model"].isin(BASELINES)
     distinct = (keys if baseline.all() else keys[~baseline]).drop_duplicates()
     for setting in sorted(starmap(Setting, distinct.to_numpy().tolist()), key=_rank):
-        same_variant = keys["variant"] == setting.variant
-        yield setting, frame[(keys["features"] == setting.features) & (same_variant | baseline)]
+        same = keys["features"] == setting.features
+        for name in ("variant", *MORE_KEYS):
+            same &= baseline | (keys[name] == getattr(setting, name))
+        yield setting, frame[same]
 
 
 def require_columns(frame: pd.DataFrame, columns: tuple[str, ...]) -> None:
@@ -95,5 +129,9 @@ def _canonical(dataset: str, features: str) -> str:
     return "auto" if same_as_auto else features
 
 
-def _rank(setting: Setting) -> tuple[bool, bool, Setting]:
-    return setting.variant != "released", setting.features != "auto", setting
+def _joined(*words: str) -> str:
+    return ", ".join(word for word in words if word)
+
+
+def _rank(setting: Setting) -> tuple[bool, bool, str, Setting]:
+    return setting.models != RELEASED, setting.features != "auto", setting.models, setting

@@ -22,11 +22,11 @@ from .store import FILE, dataset_names, query
 if TYPE_CHECKING:
     import pandas as pd
 
-_METHOD = ("dataset", "model", "aggregation", "variant", "features")
+_METHOD = ("dataset", "model", "aggregation", "variant", "options", "protocol", "features")
 _KEYS = (*_METHOD, "fold", "seed")
 _MEASURED = (
     *("best_epoch", "train_loss", "val_acc", "test_acc", "status", "diverged_epoch"),
-    *("epochs", "seconds", "device", "num_folds", "classes"),
+    *("epochs", "batch_size", "learning_rate", "num_folds", "seconds", "device", "classes"),
 )
 _CURVES = ("train_loss", "val_acc", "test_acc")
 _CONFIGURATION = (
@@ -47,8 +47,9 @@ def read_folds(folder: str | Path) -> pd.DataFrame:
     The column `num_folds` has how many folds were asked for, `classes` how many classes the data
     set has, where that is known.
 
-    Where the run holds several protocols, the variant names what is not the paper's, so that
-    nothing is averaged that does not belong together.
+    The column `options` has what was given to the models beside the variant, by name. Where the
+    run holds several protocols, `protocol` has what is not the paper's, so that nothing is averaged
+    that does not belong together; `epochs`, `batch_size` and `learning_rate` have the numbers.
 
     Example:
         >>> import tempfile
@@ -61,9 +62,9 @@ def read_folds(folder: str | Path) -> pd.DataFrame:
     import pandas as pd
 
     folds = pd.DataFrame(_rows(folder), columns=[*_KEYS, *_MEASURED])
-    numbers = ["train_loss", "val_acc", "test_acc", "seconds"]
+    numbers = ["train_loss", "val_acc", "test_acc", "seconds", "learning_rate"]
     return folds.astype(dict.fromkeys(numbers, float)).astype(
-        dict.fromkeys(["diverged_epoch", "epochs", "num_folds", "classes"], "Int64")
+        dict.fromkeys(["diverged_epoch", "epochs", "batch_size", "num_folds", "classes"], "Int64")
     )
 
 
@@ -223,9 +224,9 @@ def _late(folder: str | Path, cells: Mapping[int, dict[str, Any]]) -> Iterator[d
 
 def _names(folder: str | Path, cell: Mapping[str, Any], unusual: list[str]) -> dict[str, str]:
     given = _mapping(folder, cell["options"], "options of a cell")
-    options = [f"{name}={value}" for name, value in given.items()]
-    model = cell["model"].upper()
+    options = ", ".join(f"{name}={value}" for name, value in sorted(given.items()))
+    names = {"model": cell["model"].upper(), "options": options, "protocol": ", ".join(unusual)}
     if cell["model"] in BASELINES:
-        # It goes with every variant, so that its number of folds must tell it apart here.
-        return {"model": model, "aggregation": ", ".join(unusual)}
-    return {"model": model, "variant": ", ".join([cell["variant"], *options, *unusual])}
+        # It goes with every setting, so that its number of folds must tell it apart here.
+        return names | {"aggregation": names["protocol"], "protocol": ""}
+    return names

@@ -113,3 +113,19 @@ def test_several_data_sets_are_refused() -> None:
     frame = pd.concat([curves({"vpa": np.ones((1, 2))}).assign(dataset=name) for name in "ab"])
     with pytest.raises(UsageError, match="one data set and model, got 2"):
         learning_curves(frame)
+
+
+def test_names_of_the_legend_do_not_overlap(make_folds, make_curves) -> None:
+    names = [f"power(0.{n:03})" for n in range(1, 31)]
+    folds = make_folds({("MUTAG", "GIN", name): [0.5, 0.6] for name in ["sum", "vpa", *names]})
+    svg = learning_curves(make_curves(folds))
+    height = float(re.search(r'viewBox="0 0 340 ([\d.]+)"', svg)[1])
+    found = re.findall(r'<text x="([\d.]+)" y="([\d.]+)">([a-z][^<]*)</text>', svg)
+    places: dict[float, list[tuple[float, float]]] = {}
+    for x, y, label in found:
+        places.setdefault(float(y), []).append((float(x), float(x) + 6 * len(label)))
+    assert len(found) == 32
+    assert max(places) + 28 + 100 < height  # room for the plot is left below it
+    for row in places.values():
+        ends = [end for place in sorted(row) for end in place] + [341.0]
+        assert ends == sorted(ends)

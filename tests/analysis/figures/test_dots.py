@@ -1,4 +1,5 @@
 import math
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -66,3 +67,9 @@ def test_names_are_escaped(make_folds) -> None:
 def test_several_data_sets_are_refused(full_run) -> None:
     with pytest.raises(UsageError, match="one data set, got 9"):
         fold_dots(full_run)
+
+
+def test_long_names_have_room(make_folds) -> None:
+    folds = make_folds({("MUTAG", "GIN", "power(0.125)"): [0.5, 0.6]})
+    ((x, label),) = re.findall(r'<text x="([\d.]+)" [^>]*>(GIN[^<]+)</text>', fold_dots(folds))
+    assert float(x) >= 6 * len(label)

@@ -48,3 +48,13 @@ def test_what_has_no_variance_is_said() -> None:
     partly = signal_lines(signals(mean=[1.0, 0.0], sum=[1.0, math.inf]), {})
     assert partly.startswith("<svg")
     assert len(heights(partly)["mean"]) == 1
+
+
+def test_long_names_and_many_lines_have_room() -> None:
+    names = {f"power(0.{n:03})": [1.0, 2.0] for n in range(1, 31)}
+    svg = signal_lines(signals(**names), dict.fromkeys(names, 71.04))
+    height = float(re.search(r'viewBox="0 0 340 ([\d.]+)"', svg)[1])
+    labels = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>(power[^<]+)</text>', svg)
+    assert len(labels) == 30
+    assert all(float(x) + 6 * len(label) <= 340 for x, _, label in labels)
+    assert all(0 < float(y) < height for _, y, _ in labels)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Claim", "Verdict", "judge_claims"]
 
 _MAIN, _APPENDIX = Setting("released", "auto"), Setting("released", "degree")
-_MAIN_5, _APPENDIX_5 = Setting("released, K=5", "auto"), Setting("released, K=5", "degree")
+_MAIN_5, _APPENDIX_5 = replace(_MAIN, options="K=5"), replace(_APPENDIX, options="K=5")
 
 
 def judge_claims(folds: pd.DataFrame, curves: pd.DataFrame) -> list[Claim]:

@@ -14,7 +14,7 @@ from ...aggregations import ordered
 from .._format import listing
 from ..settings import KEYS, require_columns
 from ..style import colour, dashes, method_label
-from ._svg import WIDTH, Scale, element, path, picture, text
+from ._svg import WIDTH, Scale, element, path, picture, text, width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 HEIGHT = 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 42, WIDTH - 8, 28, HEIGHT - 36
 _MOST_POINTS = 200
+_SWATCH, _LINE = 28, 14  # of the legend: room for a piece of line, height of a row
 # Where the largest mean loss is this many times the smallest, a linear axis hides the small ones.
 _LOG_FROM = 30
 
@@ -57,19 +58,26 @@ def learning_curves(curves: pd.DataFrame) -> str:
     (dataset, model), lines = names[0], _lines(curves)
     if not lines:
         return picture(HEIGHT, f"{model} on {dataset}", "No finite training loss.", [])
+    legend = _rows_of_legend({name: _label(model, name) for name in lines})
     x, y = _scales(lines)
+    more = _LINE * (len(legend) - 1)
     ends = [f"{name} {line['mean'].iloc[-1]:.3g}" for name, line in lines.items()]
+    drawn = [
+        *_axes(x, y),
+        *(_band(line, name, x, y) for name, line in lines.items()),
+        *(_line(line, name, x, y) for name, line in lines.items()),
+    ]
     return picture(
-        HEIGHT,
+        HEIGHT + more,
         f"Training loss of {model} on {dataset}",
         f"Mean over folds at the last epoch: {listing(ends)}.",
-        [
-            *_axes(x, y),
-            *(_band(line, name, x, y) for name, line in lines.items()),
-            *(_line(line, name, x, y) for name, line in lines.items()),
-            *_legend(list(lines), model),
-        ],
+        [_lower(drawn, more), *_legend(legend)],
     )
+
+
+def _lower(parts: list[str], by: float) -> str:
+    """Move parts down, where the legend needs more than a row."""
+    return element("g", "".join(parts), transform=f"translate(0 {by})") if by else "".join(parts)
 
 
 def _lines(curves: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -139,8 +147,25 @@ def _stroke(d: str, name: str) -> str:
     )
 
 
-def _legend(names: list[str], model: str) -> Iterator[str]:
-    for index, name in enumerate(names):
-        at = _LEFT + index * (_RIGHT - _LEFT) / max(len(names), 4)
-        yield _stroke(path([(at, 10), (at + 24, 10)]), name)
-        yield text(method_label(model, name) if name == "default" else name, at + 28, 14)
+def _label(model: str, name: str) -> str:
+    return method_label(model, name) if name == "default" else name
+
+
+def _rows_of_legend(labels: dict[str, str]) -> list[list[tuple[float, str, str]]]:
+    """Lay out the legend: rows of (place, name, label), as many side by side as there is room."""
+    widest = _SWATCH + max(width(label) for label in labels.values())
+    room = _RIGHT - _LEFT
+    columns = max(1, min(max(len(labels), 4), int(room / widest)))
+    entries = [
+        (_LEFT + index % columns * room / columns, name, label)
+        for index, (name, label) in enumerate(labels.items())
+    ]
+    return [entries[start : start + columns] for start in range(0, len(entries), columns)]
+
+
+def _legend(rows: list[list[tuple[float, str, str]]]) -> Iterator[str]:
+    for row, entries in enumerate(rows):
+        y = 10 + _LINE * row
+        for at, name, label in entries:
+            yield _stroke(path([(at, y), (at + 24, y)]), name)
+            yield text(label, at + _SWATCH, y + 4)

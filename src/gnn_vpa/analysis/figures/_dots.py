@@ -15,13 +15,14 @@ from .._format import mean_std, noted
 from .._published import published_cell
 from ..style import BASELINES, MODELS, colour, in_order, method_label
 from ..summary import fold_accuracies, only_setting, summarise
-from ._svg import WIDTH, Scale, element, path, picture, text
+from ._svg import WIDTH, Scale, element, path, picture, room, text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _SHORT = {"MAJORITY": "Majority", "WL": "WL + SVM"}
-_LEFT, _RIGHT, _TOP, _ROW = 74, WIDTH - 12, 26, 21
+_RIGHT, _TOP, _ROW = WIDTH - 12, 26, 21
+_NARROWEST = 74  # of the room at the left for the methods' names
 _DIVERGED = 62  # room at the right for the words "10 diverged"
 
 
@@ -57,9 +58,10 @@ def fold_dots(folds: pd.DataFrame) -> str:
         for aggregation in ordered(accuracies.loc[accuracies["model"] == model, "aggregation"])
     ]
     papers = [published_cell(table, *method, datasets[0]) for method in methods]
-    x = _scale(accuracies, [paper for paper in papers if paper])
+    left = room((_label(method) for method in methods), _NARROWEST)
+    x = _scale(accuracies, [paper for paper in papers if paper], left)
     bottom = _TOP + _ROW * len(methods)
-    parts = [*_axis(x, bottom), *_legend(any(papers))]
+    parts = [*_axis(x, bottom), *_legend(any(papers), left)]
     descriptions = []
     by_method = accuracies.set_index(["model", "aggregation"])
     notes = {(cell.model, cell.aggregation): cell.note for cell in summarise(folds).itertuples()}
@@ -78,8 +80,7 @@ def fold_dots(folds: pd.DataFrame) -> str:
 def _method(
     method: tuple[str, str], rows: pd.DataFrame, paper: Accuracy | None, x: Scale, y: float
 ) -> Iterator[str]:
-    label = _SHORT.get(method[0], method_label(*method))
-    yield text(label, _LEFT - 8, y + 4, text_anchor="end")
+    yield text(_label(method), x.start - 8, y + 4, text_anchor="end")
     if paper is not None:
         yield from _paper(paper, x, y + 6.5)
     yield from _folds(rows, method[1], x, y - 2)
@@ -87,18 +88,22 @@ def _method(
         yield text(f"{lost} diverged", _RIGHT, y + 2, text_anchor="end")
 
 
+def _label(method: tuple[str, str]) -> str:
+    return _SHORT.get(method[0], method_label(*method))
+
+
 def _group(method: tuple[str, str]) -> str:
     return "" if method[0] in BASELINES else method[0]
 
 
-def _scale(accuracies: pd.DataFrame, papers: list[Accuracy]) -> Scale:
+def _scale(accuracies: pd.DataFrame, papers: list[Accuracy], left: float) -> Scale:
     right = _RIGHT - (_DIVERGED if accuracies["diverged"].any() else 0)
     ends = [end for p in papers for end in (p.mean - p.std, p.mean + p.std)]
     values = [*accuracies["accuracy"].dropna(), *ends]
     if not values:
-        return Scale(0.0, 100.0, _LEFT, right)
+        return Scale(0.0, 100.0, left, right)
     margin = max(0.04 * (max(values) - min(values)), 0.5)
-    return Scale(min(values) - margin, max(values) + margin, _LEFT, right)
+    return Scale(min(values) - margin, max(values) + margin, left, right)
 
 
 def _axis(x: Scale, bottom: float) -> Iterator[str]:
@@ -149,13 +154,13 @@ def _diamond(x: float, y: float) -> str:
     return element("path", d=corners, class_="hollow", fill="none", stroke="currentColor")
 
 
-def _legend(with_paper: bool) -> Iterator[str]:
-    yield element("circle", cx=_LEFT + 4, cy=10, r=2.6, opacity=0.75)
-    yield text("a fold", _LEFT + 11, 14)
-    yield _bar(_LEFT + 62.0, 10)
-    yield text("mean", _LEFT + 69, 14)
+def _legend(with_paper: bool, left: float) -> Iterator[str]:
+    yield element("circle", cx=left + 4, cy=10, r=2.6, opacity=0.75)
+    yield text("a fold", left + 11, 14)
+    yield _bar(left + 62, 10)
+    yield text("mean", left + 69, 14)
     if with_paper:
-        line = path([(_LEFT + 112, 10), (_LEFT + 132, 10)])
+        line = path([(left + 112, 10), (left + 132, 10)])
         yield element("path", d=line, stroke="currentColor", opacity=0.55)
-        yield _diamond(_LEFT + 122.0, 10)
-        yield text("paper, ± std", _LEFT + 137, 14)
+        yield _diamond(left + 122, 10)
+        yield text("paper, ± std", left + 137, 14)

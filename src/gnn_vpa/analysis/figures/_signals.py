@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from ...aggregations import ordered
 from .._format import listing, noted
 from ..style import colour, dashes
-from ._svg import WIDTH, Scale, element, path, picture, text
+from ._svg import WIDTH, Scale, element, path, picture, room, text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 HEIGHT = 210
-_LEFT, _RIGHT, _TOP, _BOTTOM = 54, WIDTH - 92, 14, HEIGHT - 36
+_LEFT, _TOP, _BELOW = 54, 14, 36
+_NARROWEST = 92  # of the room at the right for names and accuracies
 _APART = 13  # between two labels
 
 
@@ -50,9 +51,9 @@ def signal_lines(
     known = [v for line in lines.values() for v in line if v > 0 and math.isfinite(v)]
     if not known:
         return picture(HEIGHT, title, "No layer has a variance.", [])
-    y = Scale(min(known) / 1.5, max(known) * 1.5, _BOTTOM, _TOP, log=True)
+    bottom = max(HEIGHT - _BELOW, _TOP + _APART * (len(lines) - 1))
+    y = Scale(min(known) / 1.5, max(known) * 1.5, bottom, _TOP, log=True)
     count = max(len(line) for line in lines.values())
-    x = Scale(1.0, float(max(count, 2)), _LEFT, _RIGHT)
     notes = notes or {}
     labels = {name: _label(name, accuracies.get(name)) for name in lines}
     ends = [
@@ -60,11 +61,13 @@ def signal_lines(
         for name, line in lines.items()
     ]
     labels = {name: f"{label}*" if notes.get(name) else label for name, label in labels.items()}
+    right = WIDTH - room(labels.values(), _NARROWEST)
+    x = Scale(1.0, float(max(count, 2)), _LEFT, right)
     return picture(
-        HEIGHT,
+        bottom + _BELOW,
         title,
         f"After the last layer: {listing(ends)}.",
-        [*_axes(x, y, count), *_drawn(lines, x, y), *_labelled(lines, labels, y)],
+        [*_axes(x, y, count), *_drawn(lines, x, y), *_labelled(lines, labels, right, y)],
     )
 
 
@@ -76,14 +79,14 @@ def _axes(x: Scale, y: Scale, count: int) -> Iterator[str]:
     for tick in y.ticks():
         at = y(tick)
         yield element(
-            "path", d=path([(_LEFT, at), (_RIGHT, at)]), stroke="currentColor", opacity=0.15
+            "path", d=path([(_LEFT, at), (x.end, at)]), stroke="currentColor", opacity=0.15
         )
         written = f"{tick:g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
         yield text(written, _LEFT - 5, at + 3.5, text_anchor="end")
     for layer in range(1, count + 1, math.ceil(count / 6)):
-        yield text(str(layer), x(layer), _BOTTOM + 14, text_anchor="middle")
-    yield text("layer", (_LEFT + _RIGHT) / 2, _BOTTOM + 30, text_anchor="middle")
-    middle = (_TOP + _BOTTOM) / 2
+        yield text(str(layer), x(layer), y.start + 14, text_anchor="middle")
+    yield text("layer", (_LEFT + x.end) / 2, y.start + 30, text_anchor="middle")
+    middle = (_TOP + y.start) / 2
     turned = f"rotate(-90 10 {middle:g})"
     yield text("variance, log scale", 10, middle, text_anchor="middle", transform=turned)
 
@@ -100,17 +103,17 @@ def _drawn(lines: Mapping[str, list[float]], x: Scale, y: Scale) -> Iterator[str
 
 
 def _labelled(
-    lines: Mapping[str, list[float]], labels: Mapping[str, str], y: Scale
+    lines: Mapping[str, list[float]], labels: Mapping[str, str], right: float, y: Scale
 ) -> Iterator[str]:
     """Write each line's name and accuracy at its end, none over another."""
     wanted = sorted(
-        (y(line[-1]) if line[-1] > 0 else _BOTTOM, name) for name, line in lines.items()
+        (y(line[-1]) if line[-1] > 0 else y.start, name) for name, line in lines.items()
     )
     places = [at for at, _ in wanted]
     for i in range(1, len(places)):
         places[i] = max(places[i], places[i - 1] + _APART)
-    places[-1] = min(places[-1], _BOTTOM)
+    places[-1] = min(places[-1], y.start)
     for i in reversed(range(len(places) - 1)):
         places[i] = min(places[i], places[i + 1] - _APART)
     for at, (_, name) in zip(places, wanted, strict=True):
-        yield text(labels[name], _RIGHT + 8, at + 3.5, fill=colour(name), class_=f"area {name}")
+        yield text(labels[name], right + 8, at + 3.5, fill=colour(name), class_=f"area {name}")

@@ -21,6 +21,16 @@ def text(content: str, x: float, y: float, **attributes: object) -> str:
     return element("text", html(content), x=x, y=y, **attributes)
 
 
+def width(content: str) -> float:
+    """About how wide a piece of text is, rather too wide."""
+    return 6.4 * len(content)
+
+
+def room(labels: Iterable[str], least: float) -> float:
+    """How much of a figure's width to leave for labels at its side: at most a half."""
+    return min(max([least, *(width(label) + 8 for label in labels)]), WIDTH / 2)
+
+
 def path(points: Iterable[tuple[float, float]], *, closed: bool = False) -> str:
     """The `d` of a path through points."""
     joined = "L".join(f"{_short(x)} {_short(y)}" for x, y in points)

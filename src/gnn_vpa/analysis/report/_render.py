@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...aggregations import AGGREGATIONS
 from ...escape import printable
 from ...files import write_whole
-from .. import _format
-from ..findings import verdict
-from ..style import method_label
-from ._content import content
+from ..style import DATASETS, in_order
+from ._html import templates
+from ._part import Part, parts
+from .sections import SECTIONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,28 +41,30 @@ def render_report(
         >>> "No fold has finished" in page and "https:" not in page
         True
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader(__package__, ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    found = parts(folds, curves, signals)
+    page = templates().get_template("report.html")
+    text = page.render(
+        parts=found,
+        sections=[shown for part in found for shown in _shown(part)],
+        trainings=len(folds),
+        datasets=in_order(folds["dataset"], DATASETS) if len(folds) else [],
+        has_paper=any(not part.compared.empty for part in found),
+        provenance=provenance,
+        colours={name: entry.colour for name, entry in AGGREGATIONS.items()},
     )
-    environment.filters |= {
-        "number": _format.number,
-        "signed": _format.signed,
-        "p": _format.p_value,
-    }
-    environment.globals |= {
-        "mean_std": _format.mean_std,
-        "method_label": method_label,
-        "verdict": verdict,
-        "colours": {name: entry.colour for name, entry in AGGREGATIONS.items()},
-    }
-    page = environment.get_template("page.html")
-    return printable(page.render(content(folds, curves, provenance, signals)))
+    return printable(text)
+
+
+def _shown(part: Part) -> Iterator[dict[str, str]]:
+    """Yield what the page has of each section that has something to show of these results."""
+    for section in SECTIONS:
+        if html := section.html(part):
+            yield {
+                "name": f"{section.name}-{part.number}",
+                "link": section.link(part),
+                "heading": section.heading(part),
+                "html": html,
+            }
 
 
 def write_report(

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ...escape import html, printable
+from ...page import environment
 from . import _table
 from ._figure import draw
 from ._numbers import number, percent
@@ -26,23 +27,19 @@ _COLOURS = {
 
 def render(report: Report) -> str:
     """Return the text of the page."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=PackageLoader(__package__, ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("page.html").render(
-        verdict=report.verdict.splitlines(),
-        figure=Markup(_svg(draw(report.steps))),
-        description=_description(report),
-        header=_table.HEADER,
-        rows=_table.rows(report.steps, _MOST_ROWS),
-        degrees=_degrees(report),
+    page = (
+        environment(__package__)
+        .get_template("page.html")
+        .render(
+            verdict=report.verdict.splitlines(),
+            figure=Markup(_svg(draw(report.steps))),
+            description=_description(report),
+            header=_table.HEADER,
+            rows=_table.rows(report.steps, _MOST_ROWS),
+            degrees=_degrees(report),
+        )
     )
     return printable(page)
 

@@ -1,0 +1,118 @@
+"""Tests: is vpa more accurate than what it was run beside?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ....escape import markdown
+from ..._format import number, p_value, signed
+from ...significance import dataset_tests
+from ...style import method_label
+from .._html import fill
+from ._section import Section, lines
+
+if TYPE_CHECKING:
+    from .._part import Part
+    from .._pictures import Pictures
+
+_HTML = """
+{% macro head(names) %}
+<thead><tr><th scope="col">vpa against</th>
+{%- for name in names -%}
+<th scope="col"{% if name in ("data set", "vpa is …") %} class="text"{% endif %}>{{ name }}</th>
+{%- endfor -%}
+</tr></thead>
+{% endmacro %}
+{% macro pairs(row) -%}
+<td>{{ row.pairs }}{% if row.pairs < row.asked %} of {{ row.asked }}{% endif %}</td>
+{%- endmacro %}
+{% macro effect(row) -%}
+<td>{{ row.difference | signed }}</td><td>{{ row.low | number }} to {{ row.high | number }}</td>
+<td>{{ row.rank_biserial | signed(2) }}</td>
+{%- endmacro %}
+<p class="note" id="tests-note-{{ id }}">Difference: vpa minus the other, in points of accuracy,
+with the 95 % interval of the corrected test. Effect: rank-biserial correlation, &minus;1
+to 1.</p>
+<div class="scroll" role="region" aria-label="Tests over all data sets, scrolls sideways"
+tabindex="0">
+<table aria-describedby="tests-note-{{ id }}">
+<caption>All data sets and folds</caption>
+{{ head(["data sets", "pairs", "difference", "95 % interval", "effect", "p, Wilcoxon", "p, paper",
+         "p, corrected", "vpa is …"]) }}
+<tbody>
+{% for row in overall.itertuples() %}
+<tr><th scope="row">{{ method_label(row.model, row.aggregation) }}</th>
+<td>{{ row.datasets }}</td>{{ pairs(row) }}{{ effect(row) }}
+<td>{{ row.p_wilcoxon | p }}</td><td>{{ row.p_paper | p }}</td><td>{{ row.p_corrected | p }}</td>
+<td class="text">{{ verdict(row.low, row.high) }} it</td></tr>
+{% endfor %}
+</tbody>
+</table>
+</div>
+{% if by_dataset is not none %}
+<h3>Data set by data set</h3>
+<p class="note" id="holm-note-{{ id }}">Holm's correction is over the data sets of one comparison.
+An interval that leaves out zero is one such statement; the corrected p are for reading them
+together.</p>
+<div class="scroll" role="region" aria-label="Tests by data set, scrolls sideways" tabindex="0">
+<table aria-describedby="holm-note-{{ id }}">
+<caption>Each data set by itself</caption>
+{{ head(["data set", "pairs", "difference", "95 % interval", "effect", "p, Wilcoxon", "with Holm",
+         "p, corrected", "with Holm"]) }}
+{% for _, family in by_dataset.groupby(["model", "aggregation"], sort=False) %}
+<tbody>
+{% for row in family.itertuples() %}
+<tr><th scope="row">{{ method_label(row.model, row.aggregation) }}</th>
+<td class="text">{{ row.dataset }}</td>{{ pairs(row) }}{{ effect(row) }}
+<td>{{ row.p_wilcoxon | p }}</td><td>{{ row.p_wilcoxon_holm | p }}</td>
+<td>{{ row.p_corrected | p }}</td><td>{{ row.p_corrected_holm | p }}</td></tr>
+{% endfor %}
+</tbody>
+{% endfor %}
+</table>
+</div>
+{% endif %}
+<p class="note">All p are one-sided; “more accurate” is said where the interval, which is two-sided
+and so the stricter, leaves out zero. Wilcoxon's signed-rank test is the paper's; pairs without a
+difference are left out. The corrected one is Nadeau and Bengio's resampled t-test, for folds that
+share training data (one graph tested on for each eight trained on). Seeds of a fold are averaged
+before pairing.</p>
+"""
+
+
+class Tests(Section):
+    """Differences to vpa with intervals and p-values, over all data sets and one by one."""
+
+    name = "tests"
+    title = "Tests"
+
+    def heading(self, part: Part) -> str:
+        """Return the title with the question."""
+        return f"{self.title}: is vpa more accurate?"
+
+    def html(self, part: Part) -> str:
+        """Return both tables; one data set needs no table of its own."""
+        if part.tests.empty:
+            return ""
+        by_dataset = dataset_tests(part.folds) if len(part.datasets) > 1 else None
+        return fill(_HTML, overall=part.tests, by_dataset=by_dataset, id=part.number)
+
+    def markdown(self, part: Part, pictures: Pictures) -> str:
+        """Return the table over all data sets."""
+        if part.tests.empty:
+            return ""
+        return lines(
+            *(f"{part.level} Against vpa", "", "p is of the paper's one-sided Wilcoxon test.", ""),
+            "| method | pairs | vpa's lead | 95 % interval | p | p, paper | p, corrected |",
+            *("|---|---:|---:|---:|---:|---:|---:|", *_rows(part), ""),
+        )
+
+
+def _rows(part: Part) -> Iterator[str]:
+    for row in part.tests.itertuples():
+        ps = " | ".join(p_value(p) for p in (row.p_wilcoxon, row.p_paper, row.p_corrected))
+        interval = f"{number(row.low)} to {number(row.high)}"
+        label = markdown(method_label(row.model, row.aggregation))
+        pairs = str(row.pairs) if row.pairs == row.asked else f"{row.pairs} of {row.asked}"
+        yield f"| {label} | {pairs} | {signed(row.difference)} | {interval} | {ps} |"
