@@ -5,4 +5,5 @@ collect_ignore_glob = [
     "src/gnn_vpa/*/_triton*.py",
     "src/gnn_vpa/*/_*_kernels.py",
     "src/gnn_vpa/nn/_fused_*.py",
+    "tests/experiments/faults/*.py",  # programs that tests run
 ]

@@ -73,6 +73,23 @@ def test_a_room_imports_only_from_rooms_below_it(room: ModuleType) -> None:
         assert not _rooms_imported_by(path) & set(above), path
 
 
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.__name__)
+def test_no_private_name_crosses_a_room(room: ModuleType) -> None:
+    """What rooms share is declared: in ``__all__``, in public modules, or in ``internal.py``."""
+    name = room.__name__.removeprefix("gnn_vpa.")
+    for path in Path(room.__path__[0]).rglob("*.py"):
+        package = ".".join(path.relative_to(Path(gnn_vpa.__path__[0]).parent).parent.parts)
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            parts = module.removeprefix("gnn_vpa.").split(".")
+            if not module.startswith("gnn_vpa.") or parts[0] == name:
+                continue
+            crossing = [part for part in (*parts, *(a.name for a in node.names)) if part[0] == "_"]
+            assert not crossing, f"{path}:{node.lineno} takes {crossing} from another room"
+
+
 def _rooms_imported_by(path: Path) -> set[str]:
     package = ".".join(path.relative_to(Path(gnn_vpa.__path__[0]).parent).parent.parts)
     modules = set()

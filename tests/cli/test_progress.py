@@ -11,8 +11,8 @@ import pytest
 
 from gnn_vpa.cli._progress import Lines, log_noted
 from gnn_vpa.experiments import Pace, expand, grouped, identify, run_grid
-from gnn_vpa.experiments._workers import Order, run_alone
 from gnn_vpa.experiments.estimate import Paces
+from gnn_vpa.experiments.workers import Order, run_alone
 from gnn_vpa.training import Outcome, Protocol
 
 

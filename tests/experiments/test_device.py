@@ -55,7 +55,7 @@ def test_a_device_that_is_not_there_is_named(name: str, message: str) -> None:
 
 @pytest.mark.gpu
 def test_kernels_are_launched_on_the_gpu_that_is_named() -> None:
-    from gnn_vpa.experiments._workers import single_thread
+    from gnn_vpa.experiments.workers import single_thread
 
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device on this machine")

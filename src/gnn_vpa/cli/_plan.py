@@ -23,8 +23,8 @@ from ..experiments import (
     resolve_device,
     seen,
 )
-from ..experiments._workers import asked
 from ..experiments.memory import DataSize, memory_of_process, reason
+from ..experiments.workers import asked
 from ..host import Host
 from ._console import complain, print_table, progress, say
 from ._options import check_out

@@ -13,8 +13,8 @@ from ._options import DataDirOption, DeviceOption, Variant, VariantOption, curre
 
 if TYPE_CHECKING:
     from ..graphs import FeatureKind
+    from ..signal.internal import Subject
     from ..signal.probing import Report, Watch
-    from ..signal.probing._subjects import Subject
 
 _Features = StrEnum("_Features", ["auto", "ones", "degree", "labels"])
 _PICTURES = (".png", ".svg", ".pdf")
@@ -135,7 +135,7 @@ def _subject(
     options: dict[str, Any],
 ) -> "Subject":
     from ..graphs import load
-    from ..signal.probing._subjects import own_model, papers_model
+    from ..signal.internal import own_model, papers_model
 
     graphs = None if dataset is None else load(dataset, data_dir)
     if ":" in model:

@@ -1,6 +1,5 @@
 """Experiments: grids of trainings, run so that results survive, and the results themselves."""
 
-from ._workers import Team as Team
 from .baselines import BASELINES as BASELINES
 from .baselines import fit_baseline as fit_baseline
 from .cell import Cell as Cell
@@ -39,6 +38,7 @@ from .store import Store as Store
 from .store import dataset_names as dataset_names
 from .store import finished as finished
 from .store import fold_accuracies as fold_accuracies
+from .workers import Team as Team
 
 __all__ = [
     "BASELINES",

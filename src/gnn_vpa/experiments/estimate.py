@@ -15,12 +15,12 @@ from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, load
 from ..paper import Statistics, published_statistics, resolve_name
 from ..training import Protocol, fit
-from ._workers import single_thread
 from .cell import Cell
 from .groups import Group, shares_steps
 from .identity import labels
 from .runner import resolve_device
 from .store import FILE, dataset_names, query
+from .workers import single_thread
 
 # What a step costs on a GPU beyond its nodes, in nodes of each of ten lanes: launches of kernels
 # take some half of a millisecond, a node of every lane some 0.1 microseconds.

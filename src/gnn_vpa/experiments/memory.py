@@ -5,8 +5,8 @@ from typing import NamedTuple, Self
 
 from ..graphs import GraphSet
 from ..host import Host
-from ._workers import Team, affordable
 from .cell import Cell
+from .workers import Team, affordable
 
 # Measured, with a tenth or two to spare: `python -m benchmarks grid` compares both again.
 _PROGRAM = 480_000_000  # bytes of a process that has imported all it needs

@@ -14,7 +14,6 @@ from ..graphs import GraphSet, features, splits
 from ..host import Host
 from ..training import Outcome, Task, fit
 from ..training.workers import Killed
-from ._workers import Assistants, Order, Team, asked, run_alone, single_thread
 from .baselines import fit_baseline, obstacle
 from .cell import Cell
 from .claims import claim, is_abandoned, release_abandoned
@@ -25,6 +24,7 @@ from .progress import Progress
 from .provenance import device_name
 from .signals import initial_signals
 from .store import Store, dataset_names
+from .workers import Assistants, Order, Team, asked, run_alone, single_thread
 
 _POLL_S = 0.5
 _ATTEMPTS = 2  # to train a cell alone whose process was killed

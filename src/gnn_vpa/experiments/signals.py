@@ -44,8 +44,7 @@ def initial_signals(graphs: GraphSet, task: Task, count: int = _GRAPHS) -> list[
         ['convs.0', 'convs.1', 'convs.2', 'convs.3']
     """
     from ..signal import probe
-    from ..signal.probing._subjects import papers_model
-    from ..signal.probing._symptoms import layers_of
+    from ..signal.internal import layers_of, papers_model
 
     subject = papers_model(
         *(graphs, task.model, task.aggr),

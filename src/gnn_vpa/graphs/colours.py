@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..ops._csr import rows
+from ..ops.internal import rows
 
 
 def refine(rowptr: Tensor, col: Tensor, start: Tensor, rounds: int) -> Tensor:

@@ -11,10 +11,10 @@ from torch_geometric.data import Data, Dataset
 from ..errors import UsageError
 from ..paper import resolve_name
 from ._archive import has_archive
-from ._reference import call_reference
 from .cache import read_cached
 from .graphset import GraphSet
 from .locate import find_archives
+from .reference import call_reference
 
 _log = logging.getLogger("gnn_vpa")
 

@@ -1,5 +1,6 @@
 """The models: one definition each, for one model or for many trained side by side."""
 
+from ._batch_norm import BatchNorm as BatchNorm
 from ._lane_rows import LaneRows as LaneRows
 from ._level_batch import Hop as Hop
 from ._level_batch import LevelBatch as LevelBatch
@@ -21,6 +22,7 @@ __all__ = [
     "GIN",
     "MODELS",
     "SGC",
+    "BatchNorm",
     "DeepGCN",
     "Hop",
     "LaneRows",

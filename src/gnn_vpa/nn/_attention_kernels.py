@@ -25,8 +25,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ..ops._csr import CSR
-from ..ops._triton import _ALONE, _FEW, _ceil, _device, _power_of_2
+from ..ops.internal import CSR
+from ..ops.launch import FEW_EDGES, MIN_EDGES_ALONE, ceil_div, on_device_of, power_of_2
 
 _TYPES = {torch.float32: tl.float32, torch.float64: tl.float64}
 
@@ -278,7 +278,7 @@ def attend(
     out, factor = x.new_empty(rows, width), x.new_empty(rows)
     share = x.new_empty(len(by_target.col))
     grid, shape = _shape(x, by_target)
-    with _device(x):
+    with on_device_of(x):
         _attend_kernel[grid](
             x, sent, received, by_target.rowptr, by_target.col, times, power, out, share, factor,
             rows, width, SLOPE=slope, **shape,
@@ -295,7 +295,7 @@ def gradients(
     # Two buffers: threads that hold the same edge must not load what another has replaced.
     dots, edges = torch.empty_like(share), torch.empty_like(share)
     grad_x, grad_sent, grad_received = (torch.empty_like(t) for t in (x, sent, received))
-    with _device(x):
+    with on_device_of(x):
         grid, shape = _shape(x, by_target)
         _target_kernel[grid](
             grad, x, sent, received, by_target.rowptr, by_target.col, times, share, factor, dots,
@@ -311,10 +311,16 @@ def gradients(
 
 def _shape(x: Tensor, csr: CSR) -> tuple[tuple[int], dict[str, Any]]:
     """Return the grid, and rows x edges x features of a tile."""
-    block, count = _power_of_2(x.shape[1]), len(csr.rowptr) - 1
+    block, count = power_of_2(x.shape[1]), len(csr.rowptr) - 1
     degree = len(csr.col) / max(count, 1)
-    rows, tile, warps = 1, max(4, min(1024 // block, _power_of_2(round(degree)))), 1
-    if degree <= _FEW:
+    rows, tile, warps = 1, max(4, min(1024 // block, power_of_2(round(degree)))), 1
+    if degree <= FEW_EDGES:
         rows, tile, warps = max(1, 512 // block), 4, 2
-    shape = {"ROWS": rows, "TILE": tile, "ALONE": _ALONE, "BLOCK": block, "num_warps": warps}
-    return (_ceil(count, rows),), {"ACC": _TYPES[x.dtype]} | shape
+    shape = {
+        "ROWS": rows,
+        "TILE": tile,
+        "ALONE": MIN_EDGES_ALONE,
+        "BLOCK": block,
+        "num_warps": warps,
+    }
+    return (ceil_div(count, rows),), {"ACC": _TYPES[x.dtype]} | shape

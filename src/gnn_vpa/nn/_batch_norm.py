@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from ..ops._backend import backend
+from ..ops import backend
 from ._lane_rows import LaneRows, rates
 from ._lanes import add_bias, by_lane
 from ._normalise import normalise

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ..ops._triton import _ceil, _device, _power_of_2
+from ..ops.launch import ceil_div, on_device_of, power_of_2
 
 _TILE = 64  # rows that a program holds at a time
 _TYPES = {torch.float32: tl.float32, torch.float64: tl.float64}
@@ -52,10 +52,10 @@ def forward(x: Tensor, bias: Tensor) -> Tensor:
     """Return ``max(0, x + b)`` for ``x [L, S, F]`` and ``b [L, F]``."""
     out = torch.empty_like(x)
     lanes, rows, width = x.shape
-    block = min(128, _power_of_2(width))
+    block = min(128, power_of_2(width))
     if out.numel() > 0:
-        with _device(x):
-            _forward_kernel[(lanes, _ceil(rows, _TILE), _ceil(width, block))](
+        with on_device_of(x):
+            _forward_kernel[(lanes, ceil_div(rows, _TILE), ceil_div(width, block))](
                 x, bias, out, rows, width, TILE=_TILE, BLOCK=block
             )
     return out
@@ -65,10 +65,10 @@ def backward(grad: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradients by ``x`` and ``b``."""
     lanes, rows, width = out.shape
     by_x, by_bias = torch.empty_like(out), out.new_empty(lanes, width)
-    block = min(128, _power_of_2(width))
+    block = min(128, power_of_2(width))
     if by_bias.numel() > 0:
-        with _device(out):
-            _backward_kernel[(lanes, _ceil(width, block))](
+        with on_device_of(out):
+            _backward_kernel[(lanes, ceil_div(width, block))](
                 grad, out, by_x, by_bias, rows, width,
                 ACC=_TYPES[out.dtype], TILE=_TILE, BLOCK=block,
             )  # fmt: skip

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ..ops._backend import backend
+from ..ops import backend
 from ._lanes import add_bias, by_lane
 from ._traced import is_traced
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from ..ops._formats import check_device
+from ..ops.internal import check_device
 from ._lane_rows import LaneRows
 
 

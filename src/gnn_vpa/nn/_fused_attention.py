@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ..ops import Graph
-from ..ops._csr import CSR
+from ..ops.internal import CSR
 from . import _attention_kernels
 
 

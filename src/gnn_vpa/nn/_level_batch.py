@@ -6,7 +6,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from ..ops import Graph
-from ..ops._aggregate import weighted_sum
+from ..ops.internal import weighted_sum
 from ._lane_rows import LaneRows
 from ._linear import Mix
 from ._weighted_graph import GraphLike, WeightedGraph, aggregate
@@ -23,6 +23,12 @@ class Hop(NamedTuple):
             for each row after; None: rows before and after are the same, or ``graph`` has weights
             that hold the parent's share.
         rows: How many nodes each row after stands for.
+
+    Example:
+        >>> import torch
+        >>> hop = Hop(torch.tensor([[1, 2], [0, 0]]))  # nodes 1 and 2 send to node 0
+        >>> hop.with_self(torch.tensor([[1.0], [2.0], [4.0]]), "mean").squeeze(1)
+        tensor([4., 2., 4.])
     """
 
     graph: GraphLike
@@ -72,6 +78,13 @@ class LevelBatch(NamedTuple):
         first: The readout of the input, ``[graphs, in_channels]``, where it is known beforehand. A
             single readout then serves all other levels: its sources are their rows, one level after
             the other, and its targets the graphs, as often.
+
+    Example:
+        >>> import torch
+        >>> pair, batch = torch.tensor([[0, 1], [1, 0]]), torch.tensor([0, 0])
+        >>> plain = LevelBatch.plain(pair, batch, nodes=None, layers=3, levels=1)
+        >>> len(plain.hops), plain.hops[0] is plain.hops[2]
+        (3, True)
     """
 
     hops: tuple[Hop, ...]

@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ..ops._triton import _ceil, _device, _power_of_2
+from ..ops.launch import ceil_div, on_device_of, power_of_2
 from ._lane_rows import LaneRows
 
 _TILE = 64  # rows that a program holds at a time
@@ -235,13 +235,13 @@ class Parts(NamedTuple):
     @property
     def room(self) -> int:
         """For how many parts of a lane kernels are compiled: one of few numbers."""
-        return max(32, _power_of_2(self.most))
+        return max(32, power_of_2(self.most))
 
     def layout(self, width: int) -> tuple[tuple[int, int], tuple[Any, ...], dict[str, Any]]:
         """Return the grid, what kernels are told of the parts, and the shape of a tile."""
-        block = min(64, _power_of_2(width))
+        block = min(64, power_of_2(width))
         told = (self.lane, self.ptr, self.rows, width, self.size, self.most)
-        grid = (self.count, _ceil(width, block))
+        grid = (self.count, ceil_div(width, block))
         return grid, told, {"TILE": min(_TILE, self.size), "BLOCK": block, "num_warps": 4}
 
 
@@ -251,8 +251,8 @@ def parts_of(rows: int, lanes: int, blocks: LaneRows | None) -> Parts:
         size = rows // len(blocks.lane)
         return Parts(blocks.lane, blocks.ptr, 0, size, blocks.most, len(blocks.lane), lanes)
     own = rows // lanes
-    size = max(1, _ceil(_ceil(own, _TILE), _PARTS)) * _TILE
-    most = max(1, _ceil(own, size))
+    size = max(1, ceil_div(ceil_div(own, _TILE), _PARTS)) * _TILE
+    most = max(1, ceil_div(own, size))
     return Parts(None, None, own, size, most, most * lanes, lanes)
 
 
@@ -271,7 +271,7 @@ def train(
     total, weights = x.new_empty(parts.lanes), x.new_empty(parts.count)
     means, squares = x.new_empty(2, parts.count, width).unbind(0)
     out = torch.empty_like(x)
-    with _device(x):
+    with on_device_of(x):
         _moments_kernel[grid](
             x, nodes, weights, means, squares, *told, ACC=_TYPES[x.dtype], **shape
         )
@@ -289,7 +289,7 @@ def judge(
     """Normalise rows ``[R, F]`` by the running statistics."""
     grid, told, shape = parts.layout(x.shape[1])
     out = torch.empty_like(x)
-    with _device(x):
+    with on_device_of(x):
         _apply_kernel[grid](
             x, out, None, None, None, None, None, None, scale, shift, offset,
             running_mean, running_var, None, *told, eps, 0.0,
@@ -307,7 +307,7 @@ def gradients(
     grid, told, shape = parts.layout(width)
     sums, along = x.new_empty(2, parts.count, width).unbind(0)
     grad_x, grad_scale, grad_shift = (torch.empty_like(t) for t in (x, mean, mean))
-    with _device(x):
+    with on_device_of(x):
         _sums_kernel[grid](
             grad, x, mean, var, scale, shift, sums, along, *told, eps,
             ACC=_TYPES[x.dtype], RELU=relu, **shape,

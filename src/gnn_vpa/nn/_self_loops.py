@@ -6,8 +6,7 @@ import torch
 
 from ..errors import UsageError
 from ..ops import Graph
-from ..ops._cache import as_graph
-from ..ops._csr import rows
+from ..ops.internal import as_graph, rows
 from ._weighted_graph import GraphLike, WeightedGraph
 
 _known: WeakKeyDictionary[Graph, WeightedGraph] = WeakKeyDictionary()

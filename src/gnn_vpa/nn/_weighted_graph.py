@@ -7,10 +7,7 @@ from torch import Tensor
 from .. import ops
 from ..errors import UsageError
 from ..ops import Graph
-from ..ops._aggregate import counted, weighted_sum
-from ..ops._check import check_graph
-from ..ops._dtypes import accumulator
-from ..ops._formats import check_device
+from ..ops.internal import accumulator, check_device, check_graph, counted, weighted_sum
 
 
 class WeightedGraph(NamedTuple):

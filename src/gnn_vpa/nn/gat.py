@@ -8,10 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..aggregations import Aggregation, aggregation
-from ..ops import Graph
-from ..ops._attend import attend_by_power
-from ..ops._backend import backend
-from ..ops._edges import from_sources, from_targets
+from ..ops import Graph, backend
+from ..ops.internal import attend_by_power, from_sources, from_targets
 from ._checks import check_input, check_nodes
 from ._heads import MLPHead
 from ._lane_rows import LaneRows

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from ..aggregations import Aggregation, aggregation
-from . import _observe
+from . import observe
 from ._cache import as_graph
 from ._check import check_features, check_graph, check_weight, summable
 from ._dtypes import accumulable, accumulator
@@ -89,8 +89,8 @@ def weighted_sum(
 ) -> Tensor:
     """Return ``factor_i * sum_j weight_ij x_j``; ``factor [num_targets, H or 1]`` is a constant."""
     out = _sum(x, graph, weight, factor)
-    if _observe.observer is not None:
-        _observe.observer(_observe.Aggregated(x, graph, weight, factor, out))
+    if observe.observer is not None:
+        observe.observer(observe.Aggregated(x, graph, weight, factor, out))
     return out
 
 
@@ -127,9 +127,9 @@ def _divided_by_norm(
     total = _product(unit, multiplicity)
     assert total is not None
     out = scaled_sum(x, graph, total, inverse, through)
-    if _observe.observer is not None:
+    if observe.observer is not None:
         seen = _product(accumulable(weight), multiplicity)
-        _observe.observer(_observe.Aggregated(x, graph, seen, norm.inverse_norm, out))
+        observe.observer(observe.Aggregated(x, graph, seen, norm.inverse_norm, out))
     return out
 
 
@@ -170,8 +170,8 @@ def _maximum(x: Tensor, graph: Graph, weight: Tensor | None, multiplicity: Tenso
         messages = messages * lined_up(weight, messages)
         out = segmax(flat(messages.to(x.dtype), 1), multiplicity, *incidence(graph))
     out = out.view(graph.num_targets, *x.shape[1:])
-    if _observe.observer is not None:
-        _observe.observer(_observe.Aggregated(x, graph, weight, None, out, linear=False))
+    if observe.observer is not None:
+        observe.observer(observe.Aggregated(x, graph, weight, None, out, linear=False))
     return out
 
 

@@ -11,7 +11,6 @@ operator.
 # Triton's language shares Python's grammar, not its types.
 
 import math
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -23,12 +22,11 @@ from ._csr import CSR
 from ._dtypes import accumulator
 from ._triton_short import _short_rows_kernel, _short_winner_kernel
 from ._triton_span import _joined, _matching, _span
+from .launch import FEW_EDGES, MIN_EDGES_ALONE, ceil_div, on_device_of, power_of_2
 
 _HUGE = 1024  # edges of a row that one program reads: longer ones are cut into pieces
 _LONG = 128  # edges of a piece
-_FEW = 8  # edges a row, on average, up to which rows share a program …
-_MANY = 64  # … from which on they share features, not edges …
-_ALONE = 32  # … and edges of a row from which on it is read alone, so many at a time
+_MANY = 64  # edges a row, on average, from which on rows share features, not edges
 _ACCUMULATORS = {torch.float32: tl.float32, torch.float64: tl.float64}
 
 
@@ -195,21 +193,21 @@ def _reduce(
     a_heads, b_heads = (1 if t is None else t.shape[1] for t in (a, b))
     shape = _tiling(size, num_edges / num_rows)
     shape |= {"MAX": is_max, "ACC": _ACCUMULATORS[accumulator(x.dtype)], "LONG": _LONG}
-    blocks = _ceil(size, shape["BLOCK"])
+    blocks = ceil_div(size, shape["BLOCK"])
     sizes = (size, heads, b_heads, size // heads)
     pieces = None
     # A long row is read in wide tiles, which take fewer turns.
     wide = min(_LONG, 1024 // shape["BLOCK"])
-    with _device(x):
+    with on_device_of(x):
         if csr.longest > _HUGE:
-            count = _ceil(num_edges, _LONG)
+            count = ceil_div(num_edges, _LONG)
             pieces = x.new_empty(count, 2, size, dtype=accumulator(x.dtype))
             _piece_kernel[(count, blocks)](
                 x, w, b, *csr[:3], pieces, num_rows, num_edges, *sizes, **shape | {"TILE": wide}
             )
-        if heads == a_heads == b_heads == 1 and num_edges <= _FEW * num_rows:
+        if heads == a_heads == b_heads == 1 and num_edges <= FEW_EDGES * num_rows:
             together = _together(shape["BLOCK"])
-            _short_rows_kernel[(_ceil(num_rows, together["ROWS"]), blocks)](
+            _short_rows_kernel[(ceil_div(num_rows, together["ROWS"]), blocks)](
                 x, w, a, b, *csr[:3], pieces, out, num_rows, size,
                 MAX=is_max, ACC=shape["ACC"], LONG=_LONG, WIDE=wide, **together,
             )  # fmt: skip
@@ -228,10 +226,10 @@ def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) ->
         return out
     a, b = (None if t is None else t.contiguous() for t in (a, b))
     a_heads, b_heads = (1 if t is None else t.shape[1] for t in (a, b))
-    block = min(128, _power_of_2(width))
+    block = min(128, power_of_2(width))
     tile = max(4, 1024 // block)
-    with _device(x):
-        _dot_kernel[(_ceil(num_edges, tile), heads)](
+    with on_device_of(x):
+        _dot_kernel[(ceil_div(num_edges, tile), heads)](
             g.contiguous(), x.contiguous(), a, b, *csr[:3], out,
             num_rows, num_edges, heads, a_heads, b_heads, width,
             ACC=_ACCUMULATORS[out.dtype], TILE=tile, BLOCK=block, STEPS=num_rows.bit_length() + 1,
@@ -247,10 +245,10 @@ def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, 
         share, m = (None if t is None else t.contiguous() for t in (share, m))
         degree = csr.col.numel() / len(own)
         shape = _tiling(size, degree)
-        with _device(own):
-            if degree <= _FEW:
+        with on_device_of(own):
+            if degree <= FEW_EDGES:
                 together = _together(shape["BLOCK"])
-                blocks = _ceil(len(own), together["ROWS"]), _ceil(size, shape["BLOCK"])
+                blocks = ceil_div(len(own), together["ROWS"]), ceil_div(size, shape["BLOCK"])
                 _short_winner_kernel[blocks](
                     own.contiguous(), other.contiguous(), share, m, *csr[:3], out, len(own), size,
                     ACC=_ACCUMULATORS[out.dtype], **together,
@@ -259,7 +257,7 @@ def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, 
             if degree > _MANY:
                 # Few features of many edges at a time: rows are few, and take fewer turns.
                 shape |= {"TILE": 128, "BLOCK": min(16, shape["BLOCK"]), "num_warps": 4}
-            _winner_kernel[(len(own), _ceil(size, shape["BLOCK"]))](
+            _winner_kernel[(len(own), ceil_div(size, shape["BLOCK"]))](
                 own.contiguous(), other.contiguous(), share, m, *csr[:3], out, size,
                 ACC=_ACCUMULATORS[out.dtype], **shape,
             )  # fmt: skip
@@ -268,29 +266,14 @@ def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, 
 
 def _tiling(size: int, degree: float) -> dict[str, Any]:
     """Choose edges x features of a tile: about a row's edges, within a warp's registers."""
-    block = min(128, _power_of_2(size))
-    tile = max(4, min(1024 // block, _power_of_2(round(degree))))
+    block = min(128, power_of_2(size))
+    tile = max(4, min(1024 // block, power_of_2(round(degree))))
     return {"TILE": tile, "BLOCK": block, "num_warps": 1 if tile * block <= 1024 else 2}
 
 
 def _together(block: int) -> dict[str, int]:
     """Choose rows x edges x features of a tile for rows of few edges."""
     return {
-        "ROWS": max(1, 512 // block), "TILE": 4, "BLOCK": block, "ALONE": _ALONE, "num_warps": 2
+        "ROWS": max(1, 512 // block), "TILE": 4, "BLOCK": block, "ALONE": MIN_EDGES_ALONE,
+        "num_warps": 2,
     }  # fmt: skip
-
-
-# Triton's own are made for kernels: called from Python they cost as much as a launch.
-def _ceil(number: int, by: int) -> int:
-    return -(-number // by)
-
-
-def _power_of_2(number: int) -> int:
-    """Return the smallest power of 2 that is not below ``number``."""
-    return 1 << max(0, number - 1).bit_length()
-
-
-def _device(x: Tensor) -> AbstractContextManager[object]:
-    """Launch where ``x`` lives (the interpreter, which serves the tests, has no such place)."""
-    elsewhere = x.is_cuda and x.get_device() != torch.cuda.current_device()
-    return torch.cuda.device(x.device) if elsewhere else nullcontext()

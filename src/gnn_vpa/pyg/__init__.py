@@ -1,6 +1,6 @@
 """Drop-ins for PyTorch Geometric: aggregations, layers, and the conversion of a whole model."""
 
-from ..nn._batch_norm import BatchNorm as BatchNorm
+from ..nn import BatchNorm as BatchNorm
 from ._aggregation import VPAggregation as VPAggregation
 from ._aggregation import register as register
 from ._convert import convert as convert

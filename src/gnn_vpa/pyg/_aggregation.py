@@ -7,10 +7,8 @@ from torch_geometric.nn.aggr import Aggregation
 
 from ..aggregations import aggregation
 from ..errors import UsageError
-from ..ops import Graph, _observe, aggregate
-from ..ops._aggregate import scaled_sum
-from ..ops._dtypes import accumulator
-from ..ops._norm import normed
+from ..ops import Graph, aggregate, observe
+from ..ops.internal import accumulator, normed, scaled_sum
 from ._mend import mend_generated_code
 
 # A layer of PyG that is made with VPAggregation must not break later ones that sum.
@@ -85,8 +83,8 @@ def _divided_by_norm(elements: Tensor, graph: Graph, weight: Tensor) -> Tensor:
     by_heads = elements.unsqueeze(1) if weight.dim() == 1 else elements.flatten(1, weight.dim() - 1)
     out = scaled_sum(by_heads, graph, back, norm.inverse.to(wide), through=True)
     out = out.view(graph.num_targets, *elements.shape[1:])
-    if _observe.observer is not None:
-        _observe.observer(_observe.Aggregated(elements, graph, None, norm.inverse_norm, out))
+    if observe.observer is not None:
+        observe.observer(observe.Aggregated(elements, graph, None, norm.inverse_norm, out))
     return out
 
 

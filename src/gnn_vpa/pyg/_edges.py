@@ -5,7 +5,7 @@ from torch import Tensor
 from torch_geometric.typing import SparseTensor
 from torch_geometric.utils import is_torch_sparse_tensor
 
-from ..ops._formats import endpoints
+from ..ops.internal import endpoints
 
 
 def plain_edges(edge_index: Tensor | SparseTensor) -> tuple[Tensor, Tensor | None]:

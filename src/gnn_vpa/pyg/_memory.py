@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch_geometric import utils
 
-from ..ops._cache import Mark, memorable, memory
+from ..ops.internal import Mark, memorable, memory
 
 Made = TypeVar("Made", bound=tuple[Tensor | None, ...])
 

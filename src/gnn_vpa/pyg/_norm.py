@@ -9,9 +9,7 @@ from torch_geometric.utils.num_nodes import maybe_num_nodes
 
 from ..errors import UsageError
 from ..ops import Graph
-from ..ops._cache import as_graph
-from ..ops._dtypes import accumulable
-from ..ops._norm import normed
+from ..ops.internal import accumulable, as_graph, normed
 from ._edges import plain_edges
 from ._memory import remembered
 

@@ -8,7 +8,7 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.typing import Adj, Size
 
 from ..ops import Graph
-from ..ops._cache import as_graph
+from ..ops.internal import as_graph
 from ._edges import plain_edges
 
 _HOOKS = tuple(

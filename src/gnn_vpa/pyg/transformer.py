@@ -9,8 +9,8 @@ from torch_geometric.nn import TransformerConv
 from torch_geometric.utils import softmax
 
 from ..ops import Graph, aggregate
-from ..ops._attend import softmax as graph_softmax
-from ..ops._operators import sddmm
+from ..ops.internal import sddmm
+from ..ops.internal import softmax as graph_softmax
 from ._types import OptInt, OptTensor
 from .attention import VPAttention
 

@@ -8,11 +8,9 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
 from ..nn import SGC, Model, with_self_loops
-from ..nn._heads import MLPHead
-from ..nn._terms import TermKind
+from ..nn.internal import MLPHead, TermKind
 from ..ops import Graph, aggregate
-from ..ops._attend import softmax
-from ..ops._edges import from_sources, from_targets
+from ..ops.internal import from_sources, from_targets, softmax
 from .expectation import Mixed, Mixing, Variances, aggregated, unmixed, weighted_sum
 
 

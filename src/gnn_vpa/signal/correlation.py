@@ -5,7 +5,7 @@ from torch import Tensor
 
 from ..errors import UsageError
 from ..ops import Graph, aggregate
-from ..ops._cache import as_graph
+from ..ops.internal import as_graph
 
 
 @torch.no_grad()

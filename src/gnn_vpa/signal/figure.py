@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "axes.edgecolor": "#999999",
     "axes.grid": True,
     "axes.spines.right": False,
@@ -54,7 +54,7 @@ def plot_variance(points: Sequence[VariancePoint]) -> "Figure":
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(7.2, 6.0), layout="constrained")
         variances, ratios = figure.subplots(2, sharex=True, height_ratios=[3, 1.1])
         series = [list(group) for _, group in groupby(points, key=lambda point: point.aggr)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..aggregations import aggregation
 from ..errors import UsageError
 from ..escape import figure_text
-from .figure import _STYLE
+from .figure import STYLE
 from .layers import LayerSignal
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def plot_layers(
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(0.9 + 4.1 * len(signals), 4.6))
         panels = figure.subplots(1, len(signals), squeeze=False)[0]
         edge = 0.75 / figure.get_figwidth()

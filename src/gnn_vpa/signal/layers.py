@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from ..errors import UsageError
 from ..nn import Model
-from ..nn._checks import one_hot
+from ..nn.internal import one_hot
 from ..ops import Graph
-from ..ops._cache import as_graph
+from ..ops.internal import as_graph
 from ._start import as_training_starts
 from ._steps import steps_of
 

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ..ops._triton import _ceil, _device
+from ..ops.launch import ceil_div, on_device_of
 from .plan import LevelSlots, LinkSlots
 from .tables import Links
 
@@ -118,8 +118,8 @@ def rows(slots: LevelSlots, times: Tensor, room: int) -> tuple[Tensor, Tensor, T
     count = len(slots.first)
     row, slot_of = (torch.empty(room, dtype=torch.int32, device=times.device) for _ in range(2))
     nodes = times.new_empty(room)
-    with _device(times):
-        _rows_kernel[(_ceil(room, _TILE),)](
+    with on_device_of(times):
+        _rows_kernel[(ceil_div(room, _TILE),)](
             slots.first, slots.length, slots.begin, times, row, nodes, slot_of, count, room,
             len(times) - 1, STEPS=_steps(count), TILE=_TILE,
         )  # fmt: skip
@@ -144,8 +144,8 @@ def links(
     )
     kinds = 0 if table.weight is None else len(table.weight)
     weight = None if table.weight is None else table.weight.new_empty(room)
-    tiles = [_ceil(size, _TILE) for size in (room, pointers, back_pointers)]
-    with _device(table.col):
+    tiles = [ceil_div(size, _TILE) for size in (room, pointers, back_pointers)]
+    with on_device_of(table.col):
         _links_kernel[(sum(tiles),)](
             slots.first, slots.begin, below.first, below.begin, here.first, here.begin, kind,
             table.rowptr, table.col, table.weight, table.back_ptr, table.back_col,

@@ -13,8 +13,7 @@ from torch.func import functional_call
 from ..graphs import GraphSet
 from ..nn import LaneRows, Model
 from ..ops import Graph
-from ..ops._aggregate import weighted_sum
-from ..ops._csr import CSR
+from ..ops.internal import CSR, weighted_sum
 from .batch import Batch
 from .fill import batch_of
 from .group import Group

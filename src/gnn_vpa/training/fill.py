@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ..nn import Hop, LaneRows, LevelBatch, WeightedGraph
 from ..ops import Graph, backend
-from ..ops._csr import CSR
+from ..ops.internal import CSR
 from .batch import Batch
 from .plan import LevelSlots, LinkSlots, Plan, StepCapacity
 from .tables import Links, Rows, Tables, padded

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..nn import Hop, LaneRows, LevelBatch, WeightedGraph
-from ..nn._checks import one_hot
+from ..nn.internal import one_hot
 from ..ops import Graph, aggregate
-from ..ops._aggregate import weighted_sum
-from ..ops._csr import CSR
+from ..ops.internal import CSR, weighted_sum
 from .batch import Batch
 from .level_tables import LevelRows, LevelTables, Links
 

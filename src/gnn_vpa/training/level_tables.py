@@ -15,10 +15,10 @@ from torch import Tensor
 from ..aggregations import aggregation
 from ..graphs import Features, GraphSet, Level, features, levels
 from ..nn import Model, WeightedGraph, with_self_loops
-from ..nn._heads import LevelsHead
+from ..nn.internal import LevelsHead
 from ..nn.sgc import SGC
 from ..ops import Graph
-from ..ops._csr import rows
+from ..ops.internal import rows
 from .task import Task
 
 _log = logging.getLogger("gnn_vpa")

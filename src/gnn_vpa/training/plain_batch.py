@@ -10,7 +10,13 @@ from ..ops import Graph
 
 
 class PlainBatch(NamedTuple):
-    """What a model is called with: ``model(*batch)``."""
+    """What a model is called with: ``model(*batch)``.
+
+    Example:
+        >>> pair = Graph(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> PlainBatch(torch.ones(2, 1), pair, Graph.readout(torch.tensor([0, 0]))).x.shape
+        torch.Size([2, 1])
+    """
 
     x: Tensor  # codes [nodes], or features [nodes, in]
     graph: Graph

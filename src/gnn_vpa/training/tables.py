@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..ops import Graph
-from ..ops._csr import CSR
+from ..ops.internal import CSR
 from . import level_tables as by_level
 from .level_tables import LevelRows, LevelTables
 

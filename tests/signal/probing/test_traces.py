@@ -12,7 +12,7 @@ from torch_geometric.nn import GAT, GCN, GCNConv, MessagePassing, Sequential
 from torch_geometric.nn.dense import Linear
 
 import gnn_vpa
-from gnn_vpa.ops import _observe
+from gnn_vpa.ops import observe
 
 from .conftest import Sample
 
@@ -90,7 +90,7 @@ def test_a_model_is_as_it_was(name: str, training: bool, sample: Sample) -> None
     assert torch.equal(x, given[0])
     assert (x._version, x.grad, x.requires_grad) == (given[1], None, False)
     assert torch.equal(edge_index, given[2])
-    assert _observe.observer is None
+    assert observe.observer is None
 
 
 def test_gradients_that_are_there_stay(sample: Sample) -> None:

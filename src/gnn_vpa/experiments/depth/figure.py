@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from ...aggregations import aggregation, ordered
 from ...errors import UsageError
 from ...escape import figure_text
-from ...signal.figure import _STYLE
+from ...signal.figure import STYLE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ def plot_depth(results: "pd.DataFrame", signals: "pd.DataFrame", dataset: str) -
     kinds = [kind for kind in _TITLES if kind in there]
     depths = sorted(results["depth"].unique())
     looked_at = max([depth for depth in depths if depth <= 64], default=depths[0])
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(1.2 + 2.9 * len(kinds), 8.0))
         rows = figure.subplots(3, len(kinds), sharey="row", squeeze=False)
         edge = 0.9 / figure.get_figwidth()

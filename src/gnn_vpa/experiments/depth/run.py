@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from ...errors import GnnVpaError
-from .._workers import Team, single_thread
+from ..workers import Team, single_thread
 from .job import Job, run_job
 from .records import Records
 from .train import Outcome

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "axes.edgecolor": "#999999",
     "axes.grid": True,
     "axes.spines.right": False,
@@ -54,7 +54,7 @@ def plot_expressivity(rows: Sequence[Separation]) -> "Figure":
     from matplotlib.figure import Figure
 
     datasets, precisions = (list(dict.fromkeys(row[i] for row in rows)) for i in (0, 3))
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(
             figsize=(1.2 + 2.4 * len(precisions), 1.5 + 1.3 * len(datasets)), layout="constrained"
         )

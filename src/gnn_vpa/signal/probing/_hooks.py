@@ -16,10 +16,9 @@ from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing
 
 from ...errors import UsageError
-from ...ops import _observe
+from ...ops import observe
 from ...pyg import VPTransformerConv
-from ...pyg._edges import plain_edges
-from ...pyg._propagate import VPMessagePassing
+from ...pyg.internal import VPMessagePassing, plain_edges
 from ._edges import Atlas, Edges
 from ._recorder import OPAQUE, Recorder
 
@@ -67,7 +66,7 @@ def watched(model: nn.Module, recorder: Recorder, atlas: Atlas) -> Iterator[None
                 handles.callback(handle.remove)
         for handle in _hooked_everywhere(scripted, recorder):
             handles.callback(handle.remove)
-        handles.enter_context(_observe.observed(recorder.aggregated))
+        handles.enter_context(observe.observed(recorder.aggregated))
         yield
 
 

@@ -15,8 +15,8 @@ from torch_geometric.typing import SparseTensor
 
 from ...errors import UsageError
 from ...ops import Graph
-from ...ops._formats import endpoints
-from ...pyg._edges import plain_edges
+from ...ops.internal import endpoints
+from ...pyg.internal import plain_edges
 from ._edges import Atlas
 
 _BATCH = ("batch", "readout", "batch_index")

@@ -14,9 +14,9 @@ from torch.nn.parameter import is_lazy
 from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.aggr import Aggregation
 
-from ...nn._batch_norm import BatchNorm
-from ...ops._observe import Aggregated
-from ...pyg._propagate import VPMessagePassing
+from ...nn import BatchNorm
+from ...ops.observe import Aggregated
+from ...pyg.internal import VPMessagePassing
 from ._edges import Atlas, Edges
 from ._functions import Origins
 from ._groups import Groups

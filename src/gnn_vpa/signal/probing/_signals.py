@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from ...ops._observe import Aggregated
+from ...ops.observe import Aggregated
 from ._edges import Atlas, Edges
 from ._groups import Groups
 from ._rows import Room, Rows, largest_by_row, rows_of

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...ops import Graph, aggregate
-from ...ops._aggregate import weighted_sum
+from ...ops.internal import weighted_sum
 
 _CLOSE = 0.05  # an energy below this share of its two parts has lost digits in float32
 

@@ -14,7 +14,7 @@ from torch_geometric.data import Batch, Data
 
 from ...errors import UsageError
 from ...graphs import FeatureKind, GraphSet, features
-from ...graphs._reference import call_reference
+from ...graphs.reference import call_reference
 from ...nn import build_model
 from .._inputs import call_of
 from ._isolation import untouched_random_state

@@ -141,7 +141,7 @@ class Assistant:
         self._at = ""  # what it is training
         self._ended = False  # by us
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}._workers"],
+            [sys.executable, "-m", f"{__package__}.workers"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,0 +1,45 @@
+"""What other rooms use of this one, and users should not: it may change at any time."""
+
+from ._aggregate import counted as counted
+from ._aggregate import scaled_sum as scaled_sum
+from ._aggregate import weighted_sum as weighted_sum
+from ._attend import attend_by_power as attend_by_power
+from ._attend import softmax as softmax
+from ._cache import Mark as Mark
+from ._cache import as_graph as as_graph
+from ._cache import memorable as memorable
+from ._cache import memory as memory
+from ._check import check_graph as check_graph
+from ._csr import CSR as CSR
+from ._csr import rows as rows
+from ._dtypes import accumulable as accumulable
+from ._dtypes import accumulator as accumulator
+from ._edges import from_sources as from_sources
+from ._edges import from_targets as from_targets
+from ._formats import check_device as check_device
+from ._formats import endpoints as endpoints
+from ._norm import normed as normed
+from ._operators import sddmm as sddmm
+
+__all__ = [
+    "CSR",
+    "Mark",
+    "accumulable",
+    "accumulator",
+    "as_graph",
+    "attend_by_power",
+    "check_device",
+    "check_graph",
+    "counted",
+    "endpoints",
+    "from_sources",
+    "from_targets",
+    "memorable",
+    "memory",
+    "normed",
+    "rows",
+    "scaled_sum",
+    "sddmm",
+    "softmax",
+    "weighted_sum",
+]
