@@ -1,4 +1,4 @@
-"""What pytest leaves alone when it looks for doctests in the sources."""
+"""What pytest leaves alone when it looks for doctests."""
 
 from importlib.util import find_spec
 
@@ -8,4 +8,6 @@ _KERNELS = [
     "src/gnn_vpa/*/_*_kernels.py",
     "src/gnn_vpa/nn/_fused_*.py",
 ]
-collect_ignore_glob = [] if find_spec("triton") else _KERNELS
+# Programs that a test starts: they find each other as scripts do.
+_PROGRAMS = ["tests/experiments/faults/*.py"]
+collect_ignore_glob = _PROGRAMS if find_spec("triton") else [*_PROGRAMS, *_KERNELS]

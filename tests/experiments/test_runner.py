@@ -247,11 +247,11 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_provenance_says_what_when_and_with_what(fake_fit: FakeFit, tmp_path: Path) -> None:
     run_grid(_cells(aggrs=["vpa"]), tmp_path, device="cpu", configuration={"command": "run"})
     provenance = read_provenance(tmp_path)
-    session = provenance["sessions"]["1"]  # type: ignore[index]
+    session = provenance["sessions"]["1"]
     assert session["versions"]["torch"] == torch.__version__
     assert session["configuration"] == {"command": "run"}
     assert session["started"] <= session["finished"]
-    assert provenance["configuration"]["epochs"] == [3]  # type: ignore[index]
+    assert provenance["configuration"]["epochs"] == [3]
 
 
 def test_a_store_can_be_opened_twice(tmp_path: Path) -> None:

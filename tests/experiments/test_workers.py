@@ -75,7 +75,7 @@ def test_after_ctrl_c_the_states_of_all_processes_are_kept(tmp_path: Path) -> No
     assert len(list(tmp_path.glob("checkpoints/*"))) == 2  # and neither locks nor halves of files
 
 
-def _until(condition, seconds):
+def _until(condition: Callable[[], Any], seconds: float) -> Any:
     """Wait until ``condition`` gives something true, and return it; None when time is up."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -1,5 +1,7 @@
 """A bias and a ReLU at once against one after the other."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -10,10 +12,12 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("lanes", "rows", "width"), [(3, 130, 6), (1, 1, 1), (2, 64, 130)])
-def test_values_and_gradients(device, lanes, rows, width, dtype):
+def test_values_and_gradients(
+    device: str, lanes: int, rows: int, width: int, dtype: torch.dtype
+) -> None:
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("no CUDA device on this machine")
-    options = {"device": device, "dtype": dtype}
+    options: dict[str, Any] = {"device": device, "dtype": dtype}
     torch.manual_seed(0)
     x, bias = torch.randn(lanes * rows, width, **options), torch.randn(lanes, width, **options)
     direction = torch.randn_like(x)
@@ -30,12 +34,12 @@ def test_values_and_gradients(device, lanes, rows, width, dtype):
         torch.testing.assert_close(got, expected)
 
 
-def test_nan_stays_nan():
+def test_nan_stays_nan() -> None:
     out = bias_relu(torch.tensor([[float("nan")], [-1.0]]), torch.zeros(2, 1))
     assert out.isnan().tolist() == [[True], [False]]
 
 
-def test_one_model_is_differentiable_twice():
+def test_one_model_is_differentiable_twice() -> None:
     x = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
     bias = torch.randn(3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradgradcheck(bias_relu, (x, bias))

@@ -1,5 +1,7 @@
 """The fused kernels on a GPU against the formula."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -16,9 +18,11 @@ pytestmark = [
 @pytest.mark.parametrize("rows", [5, 64, 9001])
 @pytest.mark.parametrize("width", [3, 64, 130])
 @pytest.mark.parametrize("relu", [False, True])
-def test_values_gradients_and_statistics_are_those_of_the_formula(lanes, rows, width, relu, dtype):
+def test_values_gradients_and_statistics_are_those_of_the_formula(
+    lanes: int, rows: int, width: int, relu: bool, dtype: torch.dtype
+) -> None:
     draw = torch.Generator("cuda").manual_seed(0)
-    options = {"device": "cuda", "dtype": dtype, "generator": draw}
+    options: dict[str, Any] = {"device": "cuda", "dtype": dtype, "generator": draw}
     x = torch.randn(lanes * rows, width, **options) * 3 + 5
     nodes = torch.randint(0, 4, (lanes * rows,), device="cuda", generator=draw).float()
     if lanes == 3:
@@ -43,6 +47,6 @@ def test_values_gradients_and_statistics_are_those_of_the_formula(lanes, rows, w
             judged = torch.func.functional_call(norm, (own, buffers), arguments, options)
         gradients = [rows_in.grad, *(w.grad for w in own.values())]
         results.append([out.detach(), judged.detach(), *gradients, *buffers.values()])
-    close = {"rtol": 2e-4, "atol": 2e-3} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
+    rtol, atol = (2e-4, 2e-3) if dtype == torch.float32 else (1e-9, 1e-9)
     for got, expected in zip(*results, strict=True):
-        torch.testing.assert_close(got, expected, **close)
+        torch.testing.assert_close(got, expected, rtol=rtol, atol=atol)
