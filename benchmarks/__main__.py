@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, imports, peer, probe, training
+from . import aggregation, grid, imports, peer, probe, training
 from ._record import Record
 
 
@@ -22,8 +22,13 @@ def main() -> None:
         f"Python {platform.python_version()}, torch {torch.__version__}, "
         f"PyG {torch_geometric.__version__}, {machine}"
     )
-    measure = {"aggregation": _aggregation, "training": _training, "probe": _probe}[options.what]
-    measure(options, versions)
+    measures = {
+        "aggregation": _aggregation,
+        "training": _training,
+        "probe": _probe,
+        "grid": _grid,
+    }
+    measures[options.what](options, versions)
 
 
 def _aggregation(options: argparse.Namespace, versions: str) -> None:
@@ -38,6 +43,12 @@ def _aggregation(options: argparse.Namespace, versions: str) -> None:
 def _probe(options: argparse.Namespace, versions: str) -> None:
     table = probe.report(options.device, options.seconds)
     _write("\n\n".join([versions, "## Probe", table]), options.out)
+
+
+def _grid(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Large grids")
+    grid.report(options.cells, options.memory, record)
 
 
 def _write(text: str, out: Path | None) -> None:
@@ -65,7 +76,10 @@ def _training(options: argparse.Namespace, versions: str) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "what", nargs="?", choices=["aggregation", "training", "probe"], default="aggregation"
+        "what",
+        nargs="?",
+        choices=["aggregation", "training", "probe", "grid"],
+        default="aggregation",
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--seconds", type=float, default=6.0, help="time for each measurement")
@@ -89,6 +103,13 @@ def _options() -> argparse.Namespace:
     )
     manners = ", ".join(manner.name for manner in peer.MANNERS["cuda"])
     own.add_argument("--manners", type=_names, metavar="A,B", help=f"of the peer: {manners}")
+    large = parser.add_argument_group("grid")
+    large.add_argument(
+        "--cells", type=_numbers, default=grid.CELLS, metavar="A,B", help="sizes of the grids"
+    )
+    large.add_argument(
+        "--memory", type=_names, default=grid.DATASETS, metavar="A,B", help="data sets; '' for none"
+    )
     return parser.parse_args()
 
 

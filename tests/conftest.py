@@ -1,17 +1,26 @@
 """What several test rooms share."""
 
+import ast
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from html import escape, unescape
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+
+if not torch.cuda.is_available():
+    # Without a GPU Triton's interpreter runs the kernels. Triton looks here when it is imported,
+    # and PyTorch Geometric imports it, so that this precedes every import of gnn_vpa.
+    os.environ["TRITON_INTERPRET"] = "1"
 
 ROOT = Path(__file__).resolve().parents[1]
 BROWSERS = ("chromium", "google-chrome", "chrome")
@@ -26,6 +35,63 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Runs inside tests start no processes of their own; tests/experiments/test_workers.py does.
     os.environ["GNN_VPA_WORKERS"] = "1"
+
+
+# Without a GPU a run of all tests must interpret all kernels ------------------------------------
+
+_seen_by_workers = pytest.StashKey[set[str]]()
+_never_seen = pytest.StashKey[list[str]]()
+
+
+def kernels_in_source() -> set[str]:
+    """Return the functions of the library that Triton compiles, ``package.module.name``."""
+    found = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                decorators = map(ast.unparse, node.decorator_list)
+                if any(text.startswith("triton.jit") for text in decorators):
+                    found.add(f"{module}.{node.name}")
+    return found
+
+
+def _interpreted_here() -> set[str]:
+    """Return the functions that Triton's interpreter has run in this process."""
+    if "triton.runtime.interpreter" not in sys.modules:
+        return set()
+    interpreter = sys.modules["triton.runtime.interpreter"]
+    run = interpreter.InterpretedFunction.rewritten_fn
+    return {f"{function.__module__}.{function.__name__}" for function in run}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Take over what a parallel worker has interpreted."""
+    seen = node.config.stash.setdefault(_seen_by_workers, set())
+    seen.update(getattr(node, "workeroutput", {}).get("interpreted", ()))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run of all tests that leaves a kernel out."""
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["interpreted"] = sorted(_interpreted_here())
+        return
+    option = config.option
+    chosen = option.keyword or option.markexpr or option.collectonly or getattr(option, "lf", False)
+    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not chosen
+    if everything and not torch.cuda.is_available() and find_spec("triton") is not None:
+        seen = _interpreted_here() | config.stash.get(_seen_by_workers, set())
+        config.stash[_never_seen] = sorted(kernels_in_source() - seen)
+        if config.stash[_never_seen] and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the kernels that were left out."""
+    for name in terminalreporter.config.stash.get(_never_seen, []):
+        terminalreporter.write_line(f"FAILED no test has interpreted the kernel {name}", red=True)
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +120,32 @@ def dtype(request: pytest.FixtureRequest) -> torch.dtype:
     """Every numeric test that asks for it runs in both precisions."""
     chosen: torch.dtype = request.param
     return chosen
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> str:
+    """The device of a test that runs on both, where there is a second."""
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device on this machine")
+    chosen: str = request.param
+    return chosen
+
+
+@pytest.fixture(params=["interpreted", pytest.param("cuda", marks=pytest.mark.gpu)])
+def kernel_device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The device on which a test runs the kernels in Triton: interpreted, they serve the CPU."""
+    from gnn_vpa.ops import use_backend
+
+    if request.param == "cuda":
+        if not torch.cuda.is_available():
+            pytest.skip("no CUDA device on this machine")
+        yield "cuda"
+        return
+    if torch.cuda.is_available():
+        pytest.skip("Triton compiles for the CUDA device of this machine, and does not interpret")
+    pytest.importorskip("triton")
+    with use_backend("triton"):
+        yield "cpu"
 
 
 @pytest.fixture

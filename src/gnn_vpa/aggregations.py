@@ -159,14 +159,8 @@ def _power(text: str) -> Aggregation:
             "power(0.3): the exponent p of N^-p."
         )
     exponent += 0.0  # no negative zero: its name would be another one
-    return Aggregation(
-        f"power({repr(exponent).removesuffix('.0')})",
-        "linear",
-        exponent,
-        _between(exponent),
-        "1 2",
-        "P",
-    )
+    name = f"power({repr(exponent).removesuffix('.0')})"
+    return Aggregation(name, "linear", exponent, _between(exponent), "1 2", "P")
 
 
 def _between(exponent: float) -> str:

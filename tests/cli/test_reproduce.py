@@ -4,9 +4,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gnn_vpa import experiments
-from gnn_vpa.cli import _experiment
+from gnn_vpa.cli import _experiment, _plan
 from gnn_vpa.cli._app import app
 from gnn_vpa.experiments import Cell, expand, run_grid, select
+from gnn_vpa.host import Host
 from gnn_vpa.training import Protocol
 
 
@@ -48,12 +49,41 @@ def test_a_plan_tells_what_would_run_and_how_long(short: list[Cell], tmp_path: P
         ["GAT default, vpa on MUTAG", "2", "6", "2"],
         ["SGC default, vpa on NCI1", "2", "6", "2"],
         ["GAT default, vpa on NCI1", "2", "6", "2"],
+        ["total", "6", "18", "2"],
     ]
     assert all(row[4].endswith("B") and row[5].endswith(("s", "min", "h")) for row in rows)
     last = result.stdout.splitlines()[-1]
     assert last.startswith("2 of 8 cells are finished. 6 cells would run: about")
     assert last.endswith("from the cells that are finished.")
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_long_plan_is_summed_up_by_data_set(
+    short: list[Cell], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_grid(select(short, ["sgc", "mutag"]), tmp_path, device="cpu")
+    monkeypatch.setattr(_plan, "_MOST_ROWS", 2)
+    lines = _reproduce("table1", "--plan", "--out", str(tmp_path)).stdout.splitlines()
+    header, *rows = [line.split("\t") for line in lines[:-1]]
+    assert header == ["data set", "cells", "trainings", "at once", "memory", "time"]
+    assert [row[:3] for row in rows] == [
+        ["MUTAG", "2", "6"],
+        ["NCI1", "4", "12"],
+        ["total", "6", "18"],
+    ]
+    memory = [float(row[4].split()[0]) for row in rows]
+    assert memory[2] == max(memory[:2])
+
+
+def test_a_plan_says_how_many_processes_there_are_and_why(
+    short: list[Cell], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_grid(select(short, ["sgc", "mutag"]), tmp_path, device="cpu")
+    monkeypatch.delenv("GNN_VPA_WORKERS")
+    monkeypatch.setattr(_plan.Host, "here", lambda: Host(cores=8, memory=1_200_000_000))
+    lines = _reproduce("table1", "--plan", "--out", str(tmp_path)).stdout.splitlines()
+    assert lines[-2] == "2 processes: 8 cores, memory for 2 (554 MB each)."
+    assert "cells would run in 2 processes: about" in lines[-1]
 
 
 def test_a_plan_without_results_calibrates_and_writes_nothing(

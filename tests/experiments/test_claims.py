@@ -2,12 +2,15 @@ import errno
 import fcntl
 import multiprocessing
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from gnn_vpa.errors import GnnVpaError
 from gnn_vpa.experiments import claim
+from gnn_vpa.experiments.claims import is_abandoned, release_abandoned
 
 
 def test_a_claim_is_exclusive_says_whose_it_is_and_goes_away(tmp_path: Path) -> None:
@@ -59,3 +62,31 @@ def test_a_full_disk_does_not_keep_from_a_claim(
     monkeypatch.setattr(os, "write", write)
     with claim(tmp_path / "cell.lock") as mine:
         assert mine
+
+
+def test_a_lock_whose_owner_was_killed_is_abandoned_until_it_is_released(tmp_path: Path) -> None:
+    path = tmp_path / "cell.lock"
+    code = (
+        "import sys, time; from pathlib import Path; from gnn_vpa.experiments import claim\n"
+        f"with claim(Path({str(path)!r})): print('mine', flush=True); time.sleep(600)"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == b"mine\n"
+    release_abandoned(tmp_path)
+    assert path.exists()
+    assert not is_abandoned(path)
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    assert is_abandoned(path)
+    release_abandoned(tmp_path)
+    assert not path.exists()
+
+
+def test_a_lock_that_was_given_back_is_not_abandoned(tmp_path: Path) -> None:
+    with claim(tmp_path / "a") as mine:
+        assert mine
+    assert not is_abandoned(tmp_path / "a")
+    (tmp_path / "b").touch()  # its owner was killed before it held the lock
+    assert not is_abandoned(tmp_path / "b")

@@ -23,6 +23,7 @@ from gnn_vpa.experiments import (
     run_grid,
     runner,
 )
+from gnn_vpa.experiments.groups import shortened
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.training import Outcome, Protocol, checkpoint
 
@@ -186,3 +187,9 @@ def test_the_whole_paper_has_each_cell_once_and_sgc_with_both_k() -> None:
     assert len(more) == 28
     assert {(cell.task.model, cell.task.options) for cell in more} == {("sgc", (("K", 5),))}
     assert len(preset("paper", "printed")) == 168
+
+
+def test_many_seeds_are_named_as_a_range() -> None:
+    (group,) = grouped(expand(["MUTAG"], ["gin"], ["vpa"], seeds=range(2500)).cells, "cuda")
+    assert str(group) == "GIN vpa on MUTAG, seeds 0 to 2499"
+    assert shortened([3, 1, 2, *range(10, 30), 40]) == ["1 to 3", "10 to 29", "40"]

@@ -192,6 +192,25 @@ def test_a_cell_of_another_process_is_waited_for(
     assert [aggr for _, aggr, _ in fake_fit.calls] == ["vpa", "sum"]
 
 
+def test_a_cell_that_no_other_process_can_run_is_run_here_where_its_error_can_be_told(
+    fake_fit: FakeFit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells, asked = _cells(aggrs=["sum", "vpa"]), []
+
+    class KilledMeanwhile(Progress):
+        def start(self, group: Group) -> None:
+            if group.cells == (cells[0],):  # the lock of a process that was killed
+                (tmp_path / "checkpoints" / f"{cells[1].key}.lock").write_text("host 1\n")
+
+    def fails(order: runner.Order) -> None:
+        asked.append(list(order.cells))  # it cannot read the data, say
+
+    monkeypatch.setattr(runner, "run_alone", fails)
+    run_grid(cells, tmp_path, device="cpu", progress=KilledMeanwhile())
+    assert asked == [[cells[1]]]
+    assert [aggr for _, aggr, _ in fake_fit.calls] == ["sum", "vpa"]
+
+
 def test_two_runs_at_once_share_the_cells(
     fake_fit: FakeFit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

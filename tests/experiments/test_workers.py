@@ -1,6 +1,5 @@
 """Processes side by side: the same rows, and none that outlives the one it works for."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 from gnn_vpa import training
 from gnn_vpa.errors import UsageError
 from gnn_vpa.experiments import Team, expand, read_folds, run_grid, runner
+from gnn_vpa.host import Host
 from gnn_vpa.training import Protocol
 
 _CELLS = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=2), folds=2, seeds=range(4)).cells
@@ -87,9 +87,9 @@ def _until(condition: Callable[[], Any], seconds: float) -> Any:
 
 def test_a_process_for_each_core_and_none_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GNN_VPA_WORKERS")
-    cores = len(os.sched_getaffinity(0))
-    assert Team.of("cpu", pending=1000) == (cores, 1)
-    assert Team.of("cpu", pending=1) == (1, cores)
+    monkeypatch.setattr(Host, "here", lambda: Host(cores=8, memory=None))
+    assert Team.of("cpu", pending=1000) == (8, 1)
+    assert Team.of("cpu", pending=1) == (1, 8)
     assert Team.of("cuda", pending=1000) == (1, 1)
     monkeypatch.setenv("GNN_VPA_WORKERS", "3")
     assert Team.of("cpu", pending=1000) == (3, 1)
@@ -98,6 +98,18 @@ def test_a_process_for_each_core_and_none_more(monkeypatch: pytest.MonkeyPatch) 
     assert Team.of("cpu", pending=1, workers=2) == (1, 2)
     assert Team.of("cpu", pending=0) == (1, 1)
     assert Team.of("cuda", pending=1000) == (3, 1)
+
+
+def test_no_more_processes_than_memory_is_there_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GNN_VPA_WORKERS")
+    # REDDIT-MULTI-5K on a host of 64 cores: all of them would ask for more than 100 GB.
+    host, need = Host(cores=64, memory=16 * 10**9), 2 * 10**9
+    assert Team.of("cpu", pending=1000, host=host, need=need) == (8, 1)
+    assert Team.of("cpu", pending=1, host=host, need=need) == (1, 8)
+    assert Team.of("cpu", pending=1000, host=host, need=20 * 10**9) == (1, 1)
+    assert Team.of("cuda", pending=1000, host=host, need=need) == (1, 1)
+    monkeypatch.setenv("GNN_VPA_WORKERS", "12")
+    assert Team.of("cpu", pending=1000, host=host, need=need) == (12, 1)
 
 
 @pytest.mark.parametrize("wrong", ["0", "many", "-1"])

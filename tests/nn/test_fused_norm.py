@@ -1,37 +1,52 @@
-"""The fused kernels on a GPU against the formula."""
+"""Batch normalisation and ReLU as one operation against the formula."""
 
 from typing import Any
 
 import pytest
 import torch
 
+from gnn_vpa.nn import LaneRows
 from gnn_vpa.nn._batch_norm import BatchNorm
 from gnn_vpa.ops import use_backend
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine"),
-]
+SIZES = [(1, 5, 3), (3, 64, 64), (3, 700, 3), (1, 200, 130), (1, 4200, 3)]  # lanes, rows, width
 
 
-@pytest.mark.parametrize("lanes", [1, 3])
-@pytest.mark.parametrize("rows", [5, 64, 9001])
-@pytest.mark.parametrize("width", [3, 64, 130])
+@pytest.mark.parametrize(("lanes", "rows", "width"), SIZES)
 @pytest.mark.parametrize("relu", [False, True])
 def test_values_gradients_and_statistics_are_those_of_the_formula(
-    lanes: int, rows: int, width: int, relu: bool, dtype: torch.dtype
-) -> None:
-    draw = torch.Generator("cuda").manual_seed(0)
-    options: dict[str, Any] = {"device": "cuda", "dtype": dtype, "generator": draw}
-    x = torch.randn(lanes * rows, width, **options) * 3 + 5
-    nodes = torch.randint(0, 4, (lanes * rows,), device="cuda", generator=draw).float()
+    kernel_device, lanes, rows, width, relu, dtype
+):
+    draw = torch.Generator().manual_seed(0)
+    nodes = torch.randint(0, 4, (lanes * rows,), generator=draw).float()
     if lanes == 3:
         nodes[rows : 2 * rows] = 0  # an idle lane
-    direction, offset = torch.randn(lanes * rows, width, **options), torch.randn(width, **options)
-    weights = {name: torch.randn(lanes, width, **options) for name in ("weight", "bias")}
+    check(nodes.to(kernel_device), lanes, lanes * rows, width, relu, dtype, kernel_device)
+
+
+def test_lanes_may_own_blocks_of_rows(kernel_device, dtype):
+    # The second lane has no node, the third two blocks; the last block is idle.
+    lane = torch.tensor([0, 1, 2, 2, 2], dtype=torch.int32, device=kernel_device)
+    ptr = torch.tensor([0, 1, 2, 4], dtype=torch.int32, device=kernel_device)
+    nodes = torch.randint(0, 4, (5, 16), generator=torch.Generator().manual_seed(0)).float()
+    nodes[1] = nodes[4] = 0
+    blocks = LaneRows(nodes.flatten().to(kernel_device), lane, ptr, 2)
+    check(blocks, 3, 80, 5, True, dtype, kernel_device)
+
+
+def check(nodes, lanes, rows, width, relu, dtype, device):
+    draw = torch.Generator().manual_seed(1)
+
+    def random(*shape):
+        return torch.randn(shape, generator=draw, dtype=dtype).to(device)
+
+    x, direction, offset = random(rows, width) * 3 + 5, random(rows, width), random(width)
+    if isinstance(nodes, LaneRows):
+        direction[int(nodes.ptr[-1]) * (rows // len(nodes.lane)) :] = 0  # idle: nothing reads them
+    weights = {name: random(lanes, width) for name in ("weight", "bias")}
     results = []
     for backend in ("triton", "reference"):
-        norm = BatchNorm(width).to("cuda", dtype)
+        norm = BatchNorm(width).to(device, dtype)
         own = {name: w.clone().requires_grad_() for name, w in weights.items()}
         buffers = {name: b.repeat(lanes, *(1,) * b.dim()) for name, b in norm.named_buffers()}
         rows_in = x.clone().requires_grad_()

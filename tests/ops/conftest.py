@@ -1,4 +1,4 @@
-"""Devices, graphs, and the definitions written as loops."""
+"""Graphs, and the definitions written as loops."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,15 +6,6 @@ from typing import NamedTuple
 import pytest
 import torch
 from torch import Tensor
-
-
-@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def device(request: pytest.FixtureRequest) -> str:
-    """Each numeric test of the operators runs on both devices, where there is a second."""
-    if request.param == "cuda" and not torch.cuda.is_available():
-        pytest.skip("no CUDA device on this machine")
-    chosen: str = request.param
-    return chosen
 
 
 class Case(NamedTuple):

@@ -124,11 +124,9 @@ def _check_edges(
     assert int(links.back_ptr.numel()) == len(sources.row) * table.stride + 1
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
 @pytest.mark.parametrize("tasks", FAMILIES, ids=lambda tasks: f"{tasks[0].model}-{tasks[0].aggr}")
-def test_kernels_fill_the_same(toy: GraphSet, tasks: list[Task]) -> None:
-    arguments = planned(toy, tasks, "cuda")
+def test_kernels_fill_the_same(kernel_device, toy, tasks):
+    arguments = planned(toy, tasks, kernel_device)
     with use_backend("reference"):
         expected_rows, expected_links = filled(*arguments)
     rows, links = filled(*arguments)

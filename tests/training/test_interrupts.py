@@ -15,8 +15,8 @@ from torch import Tensor
 from gnn_vpa.graphs import GraphSet, splits
 from gnn_vpa.training import Lane, Outcome, Protocol, Task, fit, trainer
 from gnn_vpa.training.checkpoint import Checkpoint
-from gnn_vpa.training.group import Group
 from gnn_vpa.training.interrupts import Impatience, deferred
+from gnn_vpa.training.layered_group import LayeredGroup
 
 TASK, PROTOCOL = Task("gin", "vpa"), Protocol(epochs=6, batch_size=16)
 GROUP: list[Any] = [None, None]  # a checkpoint only counts the trainings of a group
@@ -30,18 +30,18 @@ def lanes(toy: GraphSet) -> list[Lane]:
 class Epochs:
     """Counts epochs, and presses Ctrl-C in the middle of one."""
 
-    def __init__(self, run: Callable[[Group], None], score: Callable[..., Tensor]) -> None:
+    def __init__(self, run: Callable[[LayeredGroup], None], score: Callable[..., Tensor]) -> None:
         self.begun = self.done = 0
         self.press_in: int | None = None
         self.presses = 1
         self._run, self._score = run, score
 
-    def run_epoch(self, group: Group) -> None:
+    def run_epoch(self, group: LayeredGroup) -> None:
         self.begun += 1
         self._run(group)
         self.done += 1
 
-    def scores(self, group: Group, *args: Any) -> Tensor:
+    def scores(self, group: LayeredGroup, *args: Any) -> Tensor:
         if self.begun == self.press_in:
             self.press_in = None
             for _ in range(self.presses):
@@ -50,10 +50,10 @@ class Epochs:
 
 
 @pytest.fixture
-def epochs(monkeypatch: pytest.MonkeyPatch) -> Epochs:
-    found = Epochs(Group.run_epoch, Group._losses)
-    monkeypatch.setattr(Group, "run_epoch", lambda self: found.run_epoch(self))
-    monkeypatch.setattr(Group, "_losses", lambda self, *args: found.scores(self, *args))
+def epochs(monkeypatch):
+    found = Epochs(LayeredGroup.run_epoch, LayeredGroup._losses)
+    monkeypatch.setattr(LayeredGroup, "run_epoch", lambda self: found.run_epoch(self))
+    monkeypatch.setattr(LayeredGroup, "_losses", lambda self, *args: found.scores(self, *args))
     return found
 
 

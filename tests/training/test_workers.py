@@ -18,7 +18,7 @@ import torch
 from gnn_vpa.errors import GnnVpaError, UsageError
 from gnn_vpa.graphs import GraphSet, splits
 from gnn_vpa.training import Lane, Outcome, Protocol, Task, fit, workers
-from gnn_vpa.training.group import Group
+from gnn_vpa.training.layered_group import LayeredGroup
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"
@@ -41,8 +41,8 @@ def lanes(toy: GraphSet) -> list[Lane]:
 @pytest.fixture
 def epochs_here(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the epochs that groups run in this process."""
-    count, run = [], Group.run_epoch
-    monkeypatch.setattr(Group, "run_epoch", lambda self: (count.append(1), run(self))[1])
+    count, run = [], LayeredGroup.run_epoch
+    monkeypatch.setattr(LayeredGroup, "run_epoch", lambda self: (count.append(1), run(self))[1])
     return count
 
 
@@ -195,19 +195,38 @@ def test_an_exception_that_cannot_travel_keeps_its_message() -> None:
     assert isinstance(error, GnnVpaError)
 
 
-def test_a_process_that_was_killed_is_reported(
-    toy: GraphSet,
-    lanes: list[Lane],
-    linger: Callable[..., None],
-    process_of: Callable[[int], int | None],
-) -> None:
-    def kill(_: int) -> None:
-        if (pid := process_of(os.getpid())) is not None:
-            os.kill(pid, signal.SIGKILL)
-        linger()
+def test_what_a_killed_process_was_at_is_trained_by_the_others(
+    toy, lanes, process_of, caplog, monkeypatch
+):
+    monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
+    expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
+    killed, begun, receive = [], threading.Event(), workers.Connection.recv_bytes
 
-    with pytest.raises(GnnVpaError, match="ended from outside"):
-        fit(toy, TASK, PROTOCOL, lanes, workers=2, progress=kill)
+    def received(link):
+        content = receive(link)
+        if content != b"ready":
+            begun.set()  # the other process has reported its first epoch
+        return content
+
+    def kill(_):
+        begun.wait(60)
+        if not killed:
+            killed.append(process_of(os.getpid()))
+            os.kill(killed[0], signal.SIGKILL)
+            until(lambda: not is_alive(killed[0]))
+
+    monkeypatch.setattr(workers.Connection, "recv_bytes", received)
+    outcomes = fit(toy, TASK, PROTOCOL, lanes, workers=2, progress=kill)
+    assert_same(outcomes, expected)
+    assert "most likely killed because memory ran out: going on with 1 process." in caplog.text
+
+
+def test_a_group_that_ends_one_process_after_the_other_is_given_up(monkeypatch):
+    job, kills = workers.Job(0, ()), workers.Counter()
+    for _ in range(workers._KILLS - 1):
+        assert workers._again(job, {0: {"epoch": 3}}, kills) == job._replace(state={"epoch": 3})
+    with pytest.raises(workers.Killed, match="one after the other"):
+        workers._again(job, {}, kills)
 
 
 SCRIPT = """
@@ -233,12 +252,16 @@ def test_none_outlives_the_process_it_works_for(
     path.write_text(SCRIPT)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     script = subprocess.Popen([sys.executable, path], env=environment, stderr=subprocess.PIPE)
-    other = until(lambda: process_of(script.pid))
-    script.send_signal(how)
-    assert script.wait(30) != 0
-    until(lambda: not is_alive(other))
-    assert (b"KeyboardInterrupt" in script.stderr.read()) == (how == signal.SIGINT)
-    script.stderr.close()
+    try:
+        other = until(lambda: process_of(script.pid), 120)
+        script.send_signal(how)
+        assert script.wait(30) != 0
+        until(lambda: not is_alive(other))
+        assert (b"KeyboardInterrupt" in script.stderr.read()) == (how == signal.SIGINT)
+    finally:
+        script.kill()
+        script.wait()
+        script.stderr.close()
 
 
 def test_there_is_no_fewer_than_one(toy: GraphSet, lanes: list[Lane]) -> None:

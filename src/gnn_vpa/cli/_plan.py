@@ -1,6 +1,8 @@
 """What ``--plan`` shows: what would run, how much of it at once, and how long it will take."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 
 from ..experiments import (
@@ -21,8 +23,13 @@ from ..experiments import (
     resolve_device,
     seen,
 )
+from ..experiments._workers import asked
+from ..experiments.memory import DataSize, memory_of_process, reason
+from ..host import Host
 from ._console import complain, print_table, progress, say
 from ._options import check_out
+
+_MOST_ROWS = 12  # methods that are shown one by one; more are summed up by data set
 
 
 def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: str) -> None:
@@ -43,30 +50,91 @@ def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: s
         with progress("Training each model for a moment to see how quick it is here"):
             paces = calibrate(rest, data_dir=data_dir, device=device)
         basis = "from a few epochs on the smallest data set"
-    team = Team.of(device, len(rest))
-    workers = team.cells * team.folds
     # On the CPU cells are trained one by one; those that are alike are shown in one row there too.
     groups = grouped(rest, "cuda")
-    wanted = list(_needs(groups, found, device))
-    rows = [_row(group, asked, paces, workers) for group, asked in zip(groups, wanted, strict=True)]
-    header = ["what", "cells", "trainings", "at once", "memory", "time"]
-    print_table(f"What would run on {device}", header, rows)
+    sizes: dict[str, DataSize] = {}
+    with progress("Looking at the data"):
+        wanted = list(_needs(groups, found, device, sizes))
+    host, need = Host.here(), memory_of_process(rest, sizes)
+    team = Team.of(device, len(rest), host=host, need=need)
+    workers = team.cells * team.folds
+    rows = [_Row.of(*of_group, paces, workers) for of_group in zip(groups, wanted, strict=True)]
+    named = "what"
+    if len(rows) > _MOST_ROWS:
+        rows, named = _by_dataset(rows), "data set"
+    if len(rows) > 1:
+        rows.append(_Row.total("total", rows))
+    header = [named, "cells", "trainings", "at once", "memory", "time"]
+    print_table(f"What would run on {device}", header, [row.shown() for row in rows])
     before = len(cells) - len(rest)
-    kept = f"{before} of {len(cells)} cells are finished. " if before else ""
+    kept = f"{before:,} of {len(cells):,} cells are finished. " if before else ""
     side = f" in {workers} processes" if workers > 1 else ""
     time = f"{estimate(rest, paces, workers)}, {basis}" if paces else "no data set is here to tell"
-    say(f"{kept}{len(rest)} cells would run{side}: {time}.")
+    if device == "cpu" and asked() is None and sizes:
+        say(f"{reason(team, host, need)}.")
+    say(f"{kept}{len(rest):,} cells would run{side}: {time}.")
 
 
-def _needs(groups: Sequence[Group], found: Identified, device: str) -> Iterator[Needs | None]:
-    """Yield what each group needs; None where that cannot be known: no data, or no training."""
+@dataclass(frozen=True)
+class _Row:
+    """A line of the plan; None is what cannot be told."""
+
+    what: str
+    dataset: str
+    cells: int
+    trainings: int
+    needs: Needs | None
+    seconds: float | None
+
+    @classmethod
+    def of(cls, group: Group, needs: Needs | None, paces: Sequence[Pace], workers: int) -> "_Row":
+        trainings = sum(cell.folds for cell in group.cells)
+        seconds = estimate(group.cells, paces, workers).seconds if paces else None
+        dataset = group.cells[0].data
+        return cls(str(group), dataset, len(group.cells), trainings, needs, seconds)
+
+    @classmethod
+    def total(cls, what: str, rows: Sequence["_Row"]) -> "_Row":
+        """Sum rows up; of what they need at once the most counts."""
+        times = [row.seconds for row in rows if row.seconds is not None]
+        return cls(
+            what,
+            what,
+            sum(row.cells for row in rows),
+            sum(row.trainings for row in rows),
+            max((row.needs for row in rows if row.needs), key=attrgetter("memory"), default=None),
+            sum(times) if times else None,
+        )
+
+    def shown(self) -> list[str]:
+        at_once = ["-", "-"] if self.needs is None else [str(self.needs.lanes), str(self.needs)]
+        time = "-" if self.seconds is None else duration(self.seconds)
+        return [self.what, f"{self.cells:,}", f"{self.trainings:,}", *at_once, time]
+
+
+def _by_dataset(rows: Sequence[_Row]) -> list[_Row]:
+    parts: dict[str, list[_Row]] = {}
+    for row in rows:
+        parts.setdefault(row.dataset, []).append(row)
+    return [_Row.total(name, part) for name, part in parts.items()]
+
+
+def _needs(
+    groups: Sequence[Group], found: Identified, device: str, sizes: dict[str, DataSize]
+) -> Iterator[Needs | None]:
+    """Yield what each group needs; None where that cannot be known: no data, or no training.
+
+    The sizes of the data sets that are here are noted in `sizes`.
+    """
     for group in groups:
         graphs = found.data.get(group.content)
-        yield None if graphs is None or group.protocol is None else needs(group, graphs, device)
-
-
-def _row(group: Group, asked: Needs | None, paces: Sequence[Pace], workers: int) -> list[str]:
-    trainings = sum(cell.folds for cell in group.cells)
-    at_once = ["-", "-"] if asked is None else [str(asked.lanes), str(asked)]
-    time = duration(estimate(group.cells, paces, workers).seconds) if paces else "-"
-    return [str(group), str(len(group.cells)), str(trainings), *at_once, time]
+        if graphs is not None:
+            sizes[group.content] = DataSize.of(graphs)
+        if graphs is None or group.protocol is None:
+            yield None
+            continue
+        asked_for = needs(group, graphs, device)
+        if device == "cpu":  # what the process takes in all is what counts there
+            whole = memory_of_process(group.cells, sizes)
+            asked_for = replace(asked_for, memory=whole)
+        yield asked_for

@@ -12,22 +12,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
 from ..escape import plain, printable
-from ..experiments import (
-    Cell,
-    Estimate,
-    Group,
-    Progress,
-    duration,
-    estimate,
-    fold_accuracies,
-    seen,
-)
+from ..experiments import Cell, Forecast, Group, Progress, duration, fold_accuracies
 from ..training import Outcome
 from ._console import console, say
 
+# A grid of more cells has no line for each: one for each percent, and one a minute.
+_EACH = 200
+_PAUSE_S = 60.0
+
 
 class Lines(Progress):
-    """Plain lines on standard error.
+    """Plain lines on standard error: one for each cell, or in a large grid for many at a time.
 
     Args:
         out: The run's folder, whose finished cells say how long others will take.
@@ -39,12 +34,11 @@ class Lines(Progress):
     """
 
     def __init__(self, out: str | Path, device: str = "cpu") -> None:
-        self._out, self._device = out, device
-        self._paces = seen(out, device)
-        self._pending: list[Cell] = []
-        self._finished: list[Cell] = []
-        self._total = 0
-        self._began = time.monotonic()
+        self._out = out
+        self._forecast = Forecast(out, device)
+        self._total = self._done = 0
+        self._every = 1  # cells to a line
+        self._told, self._told_at = 0, time.monotonic()  # how many were done in the last line
         self._waiting = False
 
     def __enter__(self) -> Self:
@@ -55,10 +49,13 @@ class Lines(Progress):
 
     def plan(self, pending: Sequence[Cell], finished: int) -> None:
         """Say what is done and what remains."""
-        self._pending, self._total = list(pending), len(pending) + finished
-        self._began = time.monotonic()
-        kept = f", {finished} finished before" if finished else ""
-        cells = "1 cell" if len(pending) == 1 else f"{len(pending)} cells"
+        self._total = len(pending) + finished
+        self._done = self._told = finished
+        self._told_at = time.monotonic()
+        self._every = 1 if len(pending) <= _EACH else -(-len(pending) // 100)
+        self._forecast.plan(pending)
+        kept = f", {finished:,} finished before" if finished else ""
+        cells = "1 cell" if len(pending) == 1 else f"{len(pending):,} cells"
         self.note(f"{cells} to run{kept}{self.time_left()}.")
 
     def start(self, group: Group) -> None:
@@ -69,12 +66,14 @@ class Lines(Progress):
 
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Say what came out."""
-        reached = [outcome.test_acc for outcome in outcomes if outcome.diverged_epoch is None]
-        self._done(cell, f"{_accuracy(reached, cell.folds)}, {duration(seconds)}")
+        if self._is_told(cell):
+            reached = [outcome.test_acc for outcome in outcomes if outcome.diverged_epoch is None]
+            self._tell(cell, f"{_accuracy(reached, cell.folds)}, {duration(seconds)}")
 
     def elsewhere(self, cell: Cell) -> None:
         """Say what came out in a process beside this one."""
-        self._done(cell, _accuracy(fold_accuracies(self._out, cell), cell.folds))
+        if self._is_told(cell):
+            self._tell(cell, _accuracy(fold_accuracies(self._out, cell), cell.folds))
 
     def wait(self, cells: Sequence[Cell]) -> None:
         """Say once what is waited for."""
@@ -88,22 +87,25 @@ class Lines(Progress):
 
     def time_left(self) -> str:
         """Return the expected time as the end of a sentence, where anything is known."""
-        if not self._paces or not self._pending:
-            return ""
-        ahead = estimate(self._pending, self._paces)
-        # Several processes may be at work: what is done took less time here than it did them.
-        behind = estimate(self._finished, self._paces).seconds
-        share = (time.monotonic() - self._began) / behind if behind else 1.0
-        return f"; {Estimate(ahead.seconds * min(share, 1.0), ahead.factor)} left"
+        left = self._forecast.left()
+        return f"; {left} left" if left else ""
 
-    def _done(self, cell: Cell, came_out: str) -> None:
-        self._pending.remove(cell)
-        self._finished.append(cell)
-        self._paces = seen(self._out, self._device)
-        self.note(f"{self._count()} {cell}: {came_out}{self.time_left()}")
+    def _is_told(self, cell: Cell) -> bool:
+        """Count a finished cell, and return whether it is time for a line."""
+        self._forecast.finish(cell)
+        self._done += 1
+        is_due = self._done - self._told >= self._every or self._done == self._total
+        return is_due or time.monotonic() - self._told_at >= _PAUSE_S
 
-    def _count(self) -> str:
-        return f"[{self._total - len(self._pending)}/{self._total}]"
+    def _tell(self, cell: Cell, came_out: str) -> None:
+        more, self._told, self._told_at = self._done - self._told, self._done, time.monotonic()
+        place, rest = f"[{self._done}/{self._total}]", self.time_left()
+        if self._every == 1:
+            self.note(f"{place} {cell}: {came_out}{rest}")
+            return
+        rate = f"; {self._forecast.a_minute():,.0f} cells a minute"
+        several = f"{more:,} more cells, the last: " if more > 1 else ""
+        self.note(f"{place} {several}{cell}: {came_out}{rate}{rest}")
 
 
 class Terminal(Lines):
@@ -170,10 +172,19 @@ class Terminal(Lines):
         self._bars.console.print(printable(text))
         self._show_cells()
 
+    def time_left(self) -> str:
+        """Return what the lines say, and show it beside the bar until the next one."""
+        left = super().time_left()
+        self._bars.update(self._cells, left=left.removeprefix("; "))
+        return left
+
+    def _is_told(self, cell: Cell) -> bool:
+        is_told = super()._is_told(cell)
+        self._show_cells()
+        return is_told
+
     def _show_cells(self) -> None:
-        done = self._total - len(self._pending)
-        left = self.time_left().removeprefix("; ")
-        self._bars.update(self._cells, total=self._total, completed=done, left=left)
+        self._bars.update(self._cells, total=self._total, completed=self._done)
 
 
 @contextmanager
@@ -186,8 +197,8 @@ def log_noted(progress: Progress) -> Iterator[None]:
         ...         print(text)
         >>> with log_noted(Printed()):
         ...     for model in ("GIN", "GCN"):
-        ...         logging.getLogger("gnn_vpa").info("%s: 9 nodes stand for 90", "MUTAG")
-        MUTAG: 9 nodes stand for 90
+        ...         logging.getLogger("gnn_vpa").info("%s: 9 of 90 nodes remain", "MUTAG")
+        MUTAG: 9 of 90 nodes remain
     """
     log = logging.getLogger("gnn_vpa")
     handler, level = _Noting(progress), log.level

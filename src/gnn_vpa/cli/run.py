@@ -77,6 +77,7 @@ def run(
       gnn-vpa run my/DATA.zip --model sgc --seeds 0,1,2 --baselines --out runs/mine
     """
     from gnn_vpa.experiments import BASELINES, default_folder, expand
+    from gnn_vpa.experiments.groups import shortened
     from gnn_vpa.training import Protocol
 
     from ._plan import show_plan
@@ -115,7 +116,7 @@ def run(
             "aggr": aggr or "all",
             "epochs": epochs,
             "folds": folds,
-            "seed": seed,
+            "seed": ",".join(map(str, shortened(whole_numbers(seed, "--seed")))),
             "features": features,
             "variant": variant,
             **options,

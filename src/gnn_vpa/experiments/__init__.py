@@ -12,6 +12,7 @@ from .estimate import duration as duration
 from .estimate import estimate as estimate
 from .estimate import seen as seen
 from .estimate import size as size
+from .forecast import Forecast as Forecast
 from .frames import read_curves as read_curves
 from .frames import read_folds as read_folds
 from .frames import read_provenance as read_provenance
@@ -44,6 +45,7 @@ __all__ = [
     "PRESETS",
     "Cell",
     "Estimate",
+    "Forecast",
     "Grid",
     "Group",
     "Identified",

@@ -2,7 +2,8 @@
 
 Threads that share small matrix products mostly wait for each other, and on a busy machine they
 wait twenty times as long. Processes that each run their own cells do not wait at all. They meet in
-the run's folder, where each cell has one owner.
+the run's folder, where each cell has one owner. One that is killed leaves its cell's lock behind:
+no other process takes that cell, until the one that was started by hand has it trained alone.
 """
 
 import logging
@@ -13,14 +14,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from signal import Signals
+from typing import NamedTuple, Self
 
 from ..errors import GnnVpaError, UsageError
+from ..host import Host, offer_to_be_killed
 from ..training.interrupts import GRACE_S, Impatience
 from .cell import Cell
+from .groups import Group
+from .progress import Progress
 
 _log = logging.getLogger("gnn_vpa")
 
@@ -41,30 +47,60 @@ class Team(NamedTuple):
     folds: int = 1
 
     @classmethod
-    def of(cls, device: str, pending: int, workers: int | None = None) -> "Team":
+    def of(
+        cls,
+        device: str,
+        pending: int,
+        workers: int | None = None,
+        host: Host | None = None,
+        need: int = 0,
+    ) -> "Team":
         """Divide processes among the cells that are to be run.
 
         Args:
             device: On a GPU there is one process by default. Several pay where NVIDIA's
                 multi-process service lets them use it at the same time; otherwise they take turns.
             pending: Number of cells.
-            workers: Number of processes; None: the variable GNN_VPA_WORKERS, or a core each.
+            workers: Number of processes; None: the variable GNN_VPA_WORKERS, or as many as the
+                host has cores and memory for.
+            host: What may be used; None: what this machine has.
+            need: Bytes that a process needs, see `gnn_vpa.experiments.memory`.
 
         Example:
             >>> Team.of("cuda", pending=9)
             Team(cells=1, folds=1)
         """
         is_cpu = device == "cpu"
-        count = workers or _asked() or (len(os.sched_getaffinity(0)) if is_cpu else 1)
+        count = workers or asked() or (affordable(host or Host.here(), need) if is_cpu else 1)
         cells = max(1, min(count, pending))
         return cls(cells, count // cells if is_cpu and pending > 0 else 1)
 
 
-def _asked() -> int | None:
-    asked = os.environ.get("GNN_VPA_WORKERS", "")
-    if asked and (not asked.isdigit() or int(asked) == 0):
-        raise UsageError(f"GNN_VPA_WORKERS: expected a number from 1 on, got {asked!r}.")
-    return int(asked) if asked else None
+def affordable(host: Host, need: int) -> int:
+    """Return how many processes a host has cores and memory for, at least 1.
+
+    Example:
+        >>> affordable(Host(cores=8, memory=9 * 10**9), need=2 * 10**9)
+        4
+        >>> affordable(Host(cores=8, memory=None), need=2 * 10**9)
+        8
+    """
+    if host.memory is None or need <= 0:
+        return host.cores
+    return max(1, min(host.cores, host.memory // need))
+
+
+def asked() -> int | None:
+    """Return the number of processes that GNN_VPA_WORKERS asks for, if it does.
+
+    Example:
+        >>> asked()
+        1
+    """
+    text = os.environ.get("GNN_VPA_WORKERS", "")
+    if text and (not text.isdigit() or int(text) == 0):
+        raise UsageError(f"GNN_VPA_WORKERS: expected a number from 1 on, got {text!r}.")
+    return int(text) if text else None
 
 
 def single_thread(device: str) -> AbstractContextManager[None]:
@@ -77,84 +113,177 @@ def single_thread(device: str) -> AbstractContextManager[None]:
     return one_thread() if device == "cpu" else torch.cuda.device(device)
 
 
-@contextmanager
-def assistants(
-    team: Team, cells: Sequence[Cell], out: Path, data_dir: str | Path | None, device: str
-) -> Iterator[None]:
-    """Keep the rest of a team at work on the cells, beside this process; they end with it."""
-    order = pickle.dumps((list(cells), out, data_dir, device, Team(1, team.folds)))
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}
-    processes = []
+@dataclass(frozen=True)
+class Order:
+    """What a process beside this one is asked to do.
+
+    Attributes:
+        cells: The cells to run, those that others run left out.
+        out: Folder of the run.
+        data_dir: A folder to look for data in first.
+        device: Where to train.
+        folds: Number of processes that divide the folds of a cell.
+        is_rescue: Whether to run cells too whose last process was killed.
+    """
+
+    cells: Sequence[Cell]
+    out: Path
+    data_dir: str | Path | None
+    device: str
+    folds: int = 1
+    is_rescue: bool = False
+
+
+class Assistant:
+    """A process that carries out an order beside this one, and ends with it."""
+
+    def __init__(self, order: Order) -> None:
+        self._at = ""  # what it is training
+        self._ended = False  # by us
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}._workers"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)},
+            start_new_session=True,  # Ctrl-C is for the process that was started by hand
+        )
+        self._order = order
+
+    def attend(self) -> None:
+        """Send the order, and log here what the process logs there, until it ends."""
+        content = pickle.dumps(self._order)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(BrokenPipeError, ValueError):  # it was ended: its exit code tells
+            # Cells may carry their data: it takes a while until they are taken.
+            self._process.stdin.write(len(content).to_bytes(8, "big") + content)
+            self._process.stdin.flush()
+        with self._process.stdout:
+            for line in self._process.stdout:
+                level, _, text = line.decode(errors="replace").rstrip().partition(" ")
+                if level == _AT:
+                    self._at = text
+                elif level.isdigit():  # what a user's own function prints is not passed on
+                    _log.log(int(level), "%s", text)
+
+    def killed(self) -> str | None:
+        """Wait for the end, and say in words how the process was killed; None if it was not."""
+        code = self._process.wait()
+        if self._ended or code >= 0:
+            return None
+        what = f" while it trained {self._at}" if self._at else ""
+        return f"A process was ended by {Signals(-code).name}{what}{_WHY.get(-code, '')}"
+
+    def interrupt(self) -> None:
+        """Ask the process to write the states of what it trains, and to leave."""
+        self._ended = True
+        self._process.send_signal(signal.SIGINT)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end, for so long."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(max(0.0, seconds))
+
+    def end(self) -> None:
+        """End the process, if it has not ended by itself."""
+        self._ended = True
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+
+
+def _interrupt(assistants: Sequence[Assistant]) -> None:
+    """Let processes write the states of what they train, and leave."""
+    for assistant in assistants:
+        assistant.interrupt()
+    deadline = time.monotonic() + 2 * GRACE_S  # they may have processes of their own to wait for
+    for assistant in assistants:
+        assistant.wait(deadline - time.monotonic())
+
+
+_AT = "at"  # begins a line that tells what is being trained
+_WHY: dict[int, str] = {Signals.SIGKILL: ", most likely because memory ran out"}
+
+
+class Assistants:
+    """The rest of a team at work beside this process, as a context; they end with it.
+
+    Args:
+        team: How the work is shared, this process among them.
+        order: What each of them is asked to do.
+    """
+
+    def __init__(self, team: Team, order: Order) -> None:
+        self._count, self._order = team.cells, order
+        self._assistants: list[Assistant] = []
+
+    def __enter__(self) -> Self:
+        try:
+            for _ in range(self._count - 1):
+                assistant = Assistant(self._order)
+                self._assistants.append(assistant)
+                threading.Thread(target=self._watch, args=(assistant,), daemon=True).start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        try:
+            if kind is not None and issubclass(kind, KeyboardInterrupt) and kind is not Impatience:
+                _interrupt(self._assistants)
+        finally:
+            for assistant in self._assistants:
+                assistant.end()
+
+    def _watch(self, assistant: Assistant) -> None:
+        assistant.attend()
+        if (how := assistant.killed()) is not None:
+            self._count -= 1
+            left = "1 process" if self._count == 1 else f"{self._count} processes"
+            _log.warning("%s: going on with %s; that cell is trained again.", how, left)
+
+
+def run_alone(order: Order) -> str | None:
+    """Carry out an order in a process of its own and wait; say how it was killed, if it was."""
+    assistant = Assistant(order)
     try:
-        for _ in range(team.cells - 1):
-            process = subprocess.Popen(
-                [sys.executable, "-m", f"{__package__}._workers"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-                start_new_session=True,  # Ctrl-C is for the process that was started by hand
-            )
-            processes.append(process)
-            threading.Thread(target=_attend, args=(process, order), daemon=True).start()
-        yield
+        assistant.attend()
+        return assistant.killed()
     except Impatience:
         raise
     except KeyboardInterrupt:
-        _interrupt(processes)
+        _interrupt([assistant])
         raise
     finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-            assert process.stdin is not None
-            with suppress(BrokenPipeError):
-                process.stdin.close()
+        assistant.end()
 
 
-def _attend(process: subprocess.Popen[bytes], order: bytes) -> None:
-    """Tell a process what to do, and listen to it."""
-    assert process.stdin is not None
-    with suppress(BrokenPipeError, ValueError):  # it was ended, and its input closed
-        # Cells may carry their data: to wait until they are taken would keep the others waiting.
-        process.stdin.write(len(order).to_bytes(8, "big") + order)
-        process.stdin.flush()
-    _log_from(process)
+class _Telling(Progress):
+    """Tells the sender what is being trained."""
 
-
-def _interrupt(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Let processes write the states of what they train, and leave."""
-    for process in processes:
-        process.send_signal(signal.SIGINT)
-    deadline = time.monotonic() + 2 * GRACE_S  # they may have processes of their own to wait for
-    for process in processes:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(max(0.0, deadline - time.monotonic()))
-
-
-def _log_from(process: subprocess.Popen[bytes]) -> None:
-    """Log here what a process logs there, until it ends."""
-    assert process.stdout is not None
-    with process.stdout:
-        for line in process.stdout:
-            level, _, text = line.decode(errors="replace").rstrip().partition(" ")
-            _log.log(int(level), "%s", text)
+    def start(self, group: Group) -> None:
+        print(_AT, group, flush=True)
 
 
 def _assist() -> None:
-    """Work on the cells that arrive on standard input, until they or the sender are gone."""
+    """Carry out the order that arrives on standard input, until it is done or its sender gone."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may let it be ignored
+    offer_to_be_killed()
     length = int.from_bytes(sys.stdin.buffer.read(8), "big")
-    cells, out, data_dir, device, team = pickle.loads(sys.stdin.buffer.read(length))
+    order: Order = pickle.loads(sys.stdin.buffer.read(length))
     threading.Thread(target=_leave_with_sender, daemon=True).start()
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(logging.Formatter("%(levelno)d %(message)s"))
     _log.addHandler(handler)
     _log.setLevel(logging.INFO)
-    from .runner import run_grid
+    from .runner import assist
 
     try:
-        run_grid(cells, out, data_dir=data_dir, device=device, workers=team)
+        assist(order, _Telling())
     except GnnVpaError as error:
         _log.warning("a process that assisted has left: %s", error)
         _leave(1)
@@ -169,8 +298,9 @@ def _leave(code: int) -> None:
 
 
 def _leave_with_sender() -> None:
-    # The sender never writes more: the end of the stream is its end, however it came.
-    sys.stdin.buffer.read(1)
+    # The sender never writes more: the end of the stream is its end, however it came. Not by
+    # `sys.stdin`: a thread that waits in there makes Python abort when the process is done.
+    os.read(sys.stdin.fileno(), 1)
     os._exit(1)
 
 

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -44,6 +44,43 @@ def claim(path: Path) -> Iterator[bool]:
     finally:
         path.unlink(missing_ok=True)
         os.close(handle)
+
+
+def is_abandoned(path: Path) -> bool:
+    """Say whether the last owner of a lock was killed while it held it.
+
+    Then the file is still there and says who that was, and nobody holds its lock.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, claim(Path(folder, "a")):
+        ...     is_abandoned(Path(folder, "a")), is_abandoned(Path(folder, "b"))
+        (False, False)
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        there = os.fstat(handle)
+        return there.st_nlink > 0 and there.st_size > 0
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+
+
+def release_abandoned(folder: Path, names: Container[str] | None = None) -> None:
+    """Remove the locks of owners that were killed; of `names` alone, or of all.
+
+    Example:
+        >>> release_abandoned(Path("no/such/folder"))
+    """
+    for path in folder.glob("*.lock"):
+        if (names is None or path.stem in names) and is_abandoned(path):
+            with claim(path):
+                pass
 
 
 def _lock(path: Path) -> int | None:

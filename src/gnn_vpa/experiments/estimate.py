@@ -1,11 +1,15 @@
 """How long the rest will take, from what is known, and how far to trust it."""
 
 import time
-from collections.abc import Iterable, Sequence
+from bisect import insort
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import isfinite
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, load
@@ -23,6 +27,9 @@ from .store import FILE, dataset_names, query
 _STEP_IN_NODES = 4000
 # Trainings are timed over so many epochs, which on a GPU pass in milliseconds.
 _FEW_EPOCHS, _MANY_EPOCHS = 3, 100
+
+Kind = tuple[str, str]
+"""A data set and a model: cells of one kind have one pace."""
 
 
 @dataclass(frozen=True)
@@ -77,51 +84,123 @@ def estimate(cells: Iterable[Cell], paces: Sequence[Pace], workers: int = 1) -> 
         >>> estimate(cells, [Pace("MUTAG", "gin", 0.1, size(cells[0]) / 2)])
         Estimate(seconds=4.0, factor=3.0)
     """
-    by_factor = {1.5: 0.0, 3.0: 0.0, 6.0: 0.0}
+    total: Counter[Kind] = Counter()
     for cell in cells:
-        if cell.protocol is None:  # a baseline takes little, and no epochs
+        total[kind_of(cell)] += work_of(cell)
+    return estimate_work(total, paces, workers)
+
+
+def kind_of(cell: Cell) -> Kind:
+    """Return what a cell's pace is a matter of: its data set and its model."""
+    return cell.dataset, cell.task.model
+
+
+def work_of(cell: Cell) -> int:
+    """Return how many epochs of one fold a cell is; a baseline takes little, and no epochs."""
+    return 0 if cell.protocol is None else cell.folds * cell.protocol.epochs
+
+
+def estimate_work(work: Mapping[Kind, int], paces: Sequence[Pace], workers: int = 1) -> Estimate:
+    """Do as `estimate`, for the epochs of one fold that are to be run of each kind of cell."""
+    by_factor = {1.5: 0.0, 3.0: 0.0, 6.0: 0.0}
+    of_kind: dict[Kind, list[Pace]] = {}
+    of_model: dict[str, list[Pace]] = {}
+    for pace in paces:
+        of_kind.setdefault((pace.dataset, pace.model), []).append(pace)
+        of_model.setdefault(pace.model, []).append(pace)
+    elsewhere = {model: _Elsewhere(known) for model, known in of_model.items()}
+    for (dataset, model), epochs in work.items():
+        if epochs == 0:
             continue
-        of_model = [pace for pace in paces if pace.model == cell.task.model]
-        same = [pace for pace in of_model if pace.dataset == cell.dataset]
-        known = same or of_model or paces
-        factor = 1.5 if same else 3.0 if of_model else 6.0
-        an_epoch = median(pace.seconds * _times_larger(cell, pace) for pace in known)
-        by_factor[factor] += an_epoch * cell.folds * cell.protocol.epochs
+        if same := of_kind.get((dataset, model)):
+            factor, an_epoch = 1.5, median(pace.seconds for pace in same)
+        elif model in elsewhere:
+            factor, an_epoch = 3.0, elsewhere[model].epoch_of(dataset)
+        else:
+            factor, an_epoch = 6.0, median(_scaled(dataset, pace) for pace in paces)
+        by_factor[factor] += an_epoch * epochs
     total = sum(by_factor.values()) / workers
     return Estimate(total, max(by_factor, key=lambda f: by_factor[f]))
 
 
-def _times_larger(cell: Cell, pace: Pace) -> float:
-    """Return how many times the data that a pace was seen with a cell's data are; 1 if unknown."""
-    own = size(cell, gpu=pace.gpu)
-    return own / pace.work if cell.dataset != pace.dataset and isfinite(own) else 1.0
+class _Elsewhere:
+    """What a model's paces on some data sets say of all others, looked through once."""
+
+    def __init__(self, paces: Sequence[Pace]) -> None:
+        self._seconds = median(pace.seconds for pace in paces)
+        self._a_size = median(pace.seconds / pace.work for pace in paces)
+        self._gpu = paces[0].gpu
+
+    def epoch_of(self, dataset: str) -> float:
+        size = _size_of(dataset, gpu=self._gpu)
+        return self._a_size * size if isfinite(size) else self._seconds
+
+
+def _scaled(dataset: str, pace: Pace) -> float:
+    """Return the seconds of a pace for another data set; as they are if its size is unknown."""
+    size = _size_of(dataset, gpu=pace.gpu)
+    larger = dataset != pace.dataset and isfinite(size)
+    return pace.seconds * size / pace.work if larger else pace.seconds
 
 
 def seen(out: str | Path, device: str) -> list[Pace]:
     """Return the paces of a run's finished cells, of those that ran on this kind of device.
 
+    There is one for each data set and model, the median of its cells.
+
     Example:
         >>> seen("no/such/run", "cpu")
         []
     """
-    if not (Path(out) / FILE).exists():
-        return []
-    rows = query(
-        out,
-        "SELECT content, model, sum(seconds) / num_folds / epochs AS pace, nodes, edges, device "
-        "FROM folds JOIN cells ON cells.id = cell JOIN datasets USING (content) "
-        "WHERE epochs IS NOT NULL GROUP BY cell",
-    )
-    called = labels(dataset_names(out))
-    return [
-        Pace(
-            *(called[row["content"]], row["model"], row["pace"]),
-            _size(called[row["content"]], row["nodes"], row["edges"], gpu=row["device"] != "cpu"),
-            gpu=row["device"] != "cpu",
+    return Paces(out, device).seen()
+
+
+class Paces:
+    """The paces of a run's finished cells, read while it goes on: each cell once.
+
+    Args:
+        out: The run's folder.
+        device: Cells that ran on this kind of device count.
+
+    Example:
+        >>> Paces("no/such/run", "cpu").seen()
+        []
+    """
+
+    def __init__(self, out: str | Path, device: str) -> None:
+        self._out, self._is_cpu = Path(out), device == "cpu"
+        self._last = 0  # number of the last cell that was read
+        self._sorted: dict[Kind, list[float]] = {}
+        self._work: dict[str, float] = {}
+
+    def seen(self) -> list[Pace]:
+        """Read the cells that were finished since, and return the median of each kind."""
+        rows = self._rows()
+        called = labels(dataset_names(self._out)) if rows else {}
+        for row in rows:
+            self._last = max(self._last, row["id"])
+            is_cpu = row["device"] == "cpu"
+            if is_cpu == self._is_cpu:
+                dataset = called[row["content"]]
+                if dataset not in self._work:
+                    size = row["nodes"], row["edges"]
+                    self._work[dataset] = _size(dataset, *size, gpu=not is_cpu)
+                insort(self._sorted.setdefault((dataset, row["model"]), []), row["pace"])
+        return [
+            # Of an even number of paces the lower one of the middle: no need to go through them.
+            Pace(*kind, paces[(len(paces) - 1) // 2], self._work[kind[0]], gpu=not self._is_cpu)
+            for kind, paces in self._sorted.items()
+        ]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        if not (self._out / FILE).exists():
+            return []
+        return query(
+            self._out,
+            "SELECT cells.id, content, model, sum(seconds) / num_folds / epochs AS pace, nodes, "
+            "edges, device FROM cells JOIN folds ON cell = cells.id JOIN datasets USING (content) "
+            f"WHERE cells.id > {self._last} AND epochs IS NOT NULL GROUP BY cells.id",
         )
-        for row in rows
-        if (row["device"] == "cpu") == (device == "cpu")
-    ]
 
 
 def calibrate(
@@ -176,11 +255,15 @@ def size(cell: Cell, *, gpu: bool = False) -> float:
         >>> round(size(Cell("MUTAG", Task("gin", "vpa"))))
         3445
     """
-    known = _published(cell.dataset)
+    return _size_of(cell.dataset, gpu=gpu)
+
+
+def _size_of(dataset: str, *, gpu: bool) -> float:
+    known = _published(dataset)
     if known is None:
         return float("inf")
     nodes, edges = known.graphs * known.nodes, known.graphs * 2 * known.edges
-    return _size(cell.dataset, nodes, edges, gpu=gpu)
+    return _size(dataset, nodes, edges, gpu=gpu)
 
 
 def _size(dataset: str, nodes: float, edges: float, *, gpu: bool) -> float:
@@ -189,6 +272,7 @@ def _size(dataset: str, nodes: float, edges: float, *, gpu: bool) -> float:
     return nodes + edges / 100 + steps * _STEP_IN_NODES
 
 
+@cache
 def _published(dataset: str) -> Statistics | None:
     try:
         return published_statistics(resolve_name(dataset))

@@ -14,6 +14,7 @@ from ..training import Protocol, Task
 from ._sqlite import damaged
 from .baselines import BASELINES
 from .cell import Cell
+from .groups import shortened
 from .identity import labels
 from .signals import Signal, late_signals
 from .store import FILE, dataset_names, query
@@ -135,6 +136,8 @@ def read_provenance(folder: str | Path) -> dict[str, object]:
         if (values := dict.fromkeys(c[name] for c in cells if c[name] not in (None, "", "{}")))
     }
     datasets = sorted((name, content) for content, name in labels(dataset_names(folder)).items())
+    if "seed" in configuration:
+        configuration["seed"] = shortened(configuration["seed"])
     sessions = query(
         folder,
         "SELECT * FROM sessions WHERE id IN (SELECT session FROM cells) ORDER BY id",

@@ -1,12 +1,14 @@
 """Which cells are trained in one go: on a GPU those that can share every step."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..graphs import GraphSet, splits
 from ..training import Lane, Protocol, Task
 from ..training.lanes import families
 from .cell import Cell
+
+_FEW = 10  # numbers that are shown one by one
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Group:
         if len(self.cells) == 1:
             return str(first)
         aggrs = ", ".join(task.aggr for task in self.tasks)
-        seeds = ", ".join(str(seed) for seed in self.seeds)
+        seeds = ", ".join(map(str, shortened(self.seeds)))
         which = "" if self.seeds == [0] else f", seed{'s' if len(self.seeds) > 1 else ''} {seeds}"
         return f"{first.task.model.upper()}{first.settings} {aggrs} on {first.data}{which}"
 
@@ -94,6 +96,26 @@ def grouped(cells: Iterable[Cell], device: str) -> list[Group]:
         Group(tuple(cell for task in family for cell in rows[task]))
         for rows in alike.values()
         for family in families(rows)
+    ]
+
+
+def shortened(numbers: Sequence[int]) -> list[int] | list[str]:
+    """Write many numbers as ranges, for people; a few stay as they are.
+
+    Example:
+        >>> shortened([0, 1, 2]), shortened([*range(500), 900])
+        ([0, 1, 2], ['0 to 499', '900'])
+    """
+    if len(numbers) <= _FEW:
+        return list(numbers)
+    ordered = sorted(set(numbers))
+    starts = [n for n, last in zip(ordered, [None, *ordered], strict=False) if last != n - 1]
+    ends = [
+        n for n, following in zip(ordered, [*ordered[1:], None], strict=True) if following != n + 1
+    ]
+    return [
+        f"{first} to {last}" if last > first else str(first)
+        for first, last in zip(starts, ends, strict=True)
     ]
 
 

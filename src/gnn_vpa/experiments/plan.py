@@ -6,6 +6,7 @@ from ..graphs import GraphSet
 from ..training.task import Training
 from ..training.trainer import _Family
 from .groups import Group, shares_steps
+from .memory import in_bytes
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,7 @@ class Needs:
     memory: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.memory / 1e9:.1f} GB" if self.memory >= 1e9 else f"{self.memory / 1e6:.0f} MB"
-        )
+        return in_bytes(self.memory)
 
 
 def needs(group: Group, graphs: GraphSet, device: str) -> Needs:

@@ -2,27 +2,32 @@
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, features, splits
+from ..host import Host
 from ..training import Outcome, Task, fit
-from ._workers import Team, assistants, single_thread
+from ..training.workers import Killed
+from ._workers import Assistants, Order, Team, asked, run_alone, single_thread
 from .baselines import fit_baseline, obstacle
 from .cell import Cell
-from .claims import claim
+from .claims import claim, is_abandoned, release_abandoned
 from .groups import Group, grouped
-from .identity import identify
+from .identity import Identified, identify
+from .memory import DataSize, in_bytes, memory_of_process, reason
 from .progress import Progress
 from .provenance import device_name
 from .signals import initial_signals
 from .store import Store, dataset_names
 
 _POLL_S = 0.5
+_ATTEMPTS = 2  # to train a cell alone whose process was killed
 
 
 def run_grid(
@@ -69,78 +74,150 @@ def run_grid(
     checkpoints = Path(out) / "checkpoints"
     with Store(out) as store:
         finished = store.finished()
+        _tidy(checkpoints, finished)  # after processes that ended before they could
+        release_abandoned(checkpoints)
         found = identify(cells, data_dir, dataset_names(out))
         for note in found.notes:
             progress.note(note)
         cells, data = found.cells, found.data
-        for cell in cells:
-            if cell.key in finished:  # by a process that ended before it could tidy up
-                _tidy(checkpoints, cell)
         pending = [cell for cell in cells if cell.key not in finished]
         for cell in pending:
             if cell.content in found.absent:
                 raise found.absent[cell.content]
         _check(pending, data)
         pending = [cell for cell in pending if _is_possible(cell, data[cell.content], progress)]
-        for content, graphs in data.items():
-            store.register(found.names[content], graphs)
+        _register(store, found)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending:
-            session = store.begin(device_name(device), configuration or {})
             if not isinstance(workers, Team):
-                workers = Team.of(device, len(pending), workers)
-            settings = (data, checkpoints, device, progress, workers.folds)
-            worker = _Worker(store, session, *settings, {cell.key: cell for cell in pending})
-            with single_thread(device), assistants(workers, pending, Path(out), data_dir, device):
-                worker.run(pending)
+                workers = _team(pending, data, device, workers, progress)
+            order = Order(pending, Path(out), data_dir, device, workers.folds)
+            session = store.begin(device_name(device), configuration or {})
+            worker = _Worker(store, session, data, progress, order, _Rescue(order, progress))
+            try:
+                with single_thread(device), Assistants(workers, order):
+                    worker.run()
+            finally:
+                release_abandoned(checkpoints)
             store.end(session)
         _add_signals(store, cells, data)
     with suppress(OSError):  # there is none, or another process still uses it
         checkpoints.rmdir()
 
 
-@dataclass(frozen=True)
+def assist(order: Order, progress: Progress) -> None:
+    """Run cells beside the process that `run_grid` was called in, as it asks for."""
+    with Store(order.out) as store:
+        finished = store.finished()
+        found = identify(order.cells, order.data_dir, dataset_names(order.out))
+        pending = [cell for cell in found.cells if cell.key not in finished]
+        if pending:
+            _register(store, found)
+            session = store.begin(device_name(order.device), {})
+            with single_thread(order.device):
+                _Worker(store, session, found.data, progress, replace(order, cells=pending)).run()
+            store.end(session)
+
+
+def _register(store: Store, found: Identified) -> None:
+    for content, graphs in found.data.items():
+        store.register(found.names[content], graphs)
+
+
+def _team(
+    pending: Sequence[Cell],
+    data: Mapping[str, GraphSet],
+    device: str,
+    workers: int | None,
+    progress: Progress,
+) -> Team:
+    """Choose the number of processes, and say why where nobody has asked for one."""
+    if device != "cpu" or workers or asked():
+        return Team.of(device, len(pending), workers)
+    sizes = {content: DataSize.of(graphs) for content, graphs in data.items()}
+    host, need = Host.here(), memory_of_process(pending, sizes)
+    team = Team.of(device, len(pending), host=host, need=need)
+    progress.note(reason(team, host, need))
+    return team
+
+
+@dataclass
 class _Worker:
     """One process at work on cells, beside others perhaps."""
 
     store: Store
     session: int
     data: Mapping[str, GraphSet]
-    checkpoints: Path
-    device: str
     progress: Progress
-    processes: int  # that divide the folds of a cell, this one among them
-    unreported: dict[str, Cell]  # by key: cells of which the progress has not been told yet
+    order: Order
+    rescue: "_Rescue | None" = None  # of cells whose process was killed; None: not done here
+    finished: set[str] = field(default_factory=set)  # keys of cells, as far as known here
+    latest: int = 0  # number of the last cell that is known to be finished
 
-    def run(self, pending: Sequence[Cell]) -> None:
+    def __post_init__(self) -> None:
+        # By key: cells of which the progress has not been told yet.
+        self.unreported = {cell.key: cell for cell in self.order.cells}
+        self.checkpoints = self.order.out / "checkpoints"
+
+    def run(self) -> None:
         """Run each cell that no other process runs, until all are finished."""
+        pending: Sequence[Cell] = self.order.cells
         while pending:
             taken: list[Cell] = []
-            for group in grouped(pending, self.device):
+            abandoned: list[Cell] = []
+            for group in grouped(pending, self.order.device):
                 with ExitStack() as locks:
-                    mine = [cell for cell in group.cells if self._claim(cell, locks, taken)]
+                    mine = [
+                        cell for cell in group.cells if self._claim(cell, locks, taken, abandoned)
+                    ]
                     # Without those that are taken the rest may be less alike.
-                    for rest in grouped(mine, self.device):
-                        self._run(rest)
+                    for rest in grouped(mine, self.order.device):
+                        self._try(rest)
                         self._look_around()
             self._look_around()
-            if len(taken) == len(pending):
+            if abandoned and not taken and self.rescue is not None:
+                abandoned = self.rescue.run(abandoned)
+                self._look_around()
+            elif taken and len(taken) + len(abandoned) == len(pending):
                 self.progress.wait(taken)
                 time.sleep(_POLL_S)
-            pending = taken
+            pending = taken if self.rescue is None else [*taken, *abandoned]
+        if self.rescue is not None:
+            self.rescue.check()
 
-    def _claim(self, cell: Cell, locks: ExitStack, taken: list[Cell]) -> bool:
+    def _claim(
+        self, cell: Cell, locks: ExitStack, taken: list[Cell], abandoned: list[Cell]
+    ) -> bool:
         """Return whether a cell is to be run here: it is not finished, nor taken by others."""
-        if not locks.enter_context(claim(self.checkpoints / f"{cell.key}.lock")):
+        if cell.key in self.finished:
+            return False
+        path = self.checkpoints / f"{cell.key}.lock"
+        if not self.order.is_rescue and is_abandoned(path):
+            if not self.store.is_finished(cell.key):
+                abandoned.append(cell)
+            return False
+        if not locks.enter_context(claim(path)):
             taken.append(cell)
             return False
-        return cell.key not in self.store.finished()
+        return not self.store.is_finished(cell.key)
 
     def _look_around(self) -> None:
-        """Tell of what other processes have finished."""
-        finished = self.store.finished()
-        for key in [key for key in self.unreported if key in finished]:
-            self.progress.elsewhere(self.unreported.pop(key))
+        """Take note of what is finished, and tell of what other processes have done."""
+        for number, key in self.store.finished_since(self.latest):
+            self.latest = number
+            self.finished.add(key)
+            if (cell := self.unreported.pop(key, None)) is not None:
+                self.progress.elsewhere(cell)
+
+    def _try(self, group: Group) -> None:
+        """Run cells, and go on with the others where those that train their folds are killed."""
+        try:
+            self._run(group)
+        except Killed as error:
+            if self.rescue is None:
+                raise  # the sender meets the same trouble
+            self.progress.note(f"{group}: {error}")
+            self.rescue.lost.append(group)
 
     def _run(self, group: Group) -> None:
         self.progress.start(group)
@@ -148,10 +225,10 @@ class _Worker:
         results = self._results(group, self.data[group.content])
         share = (time.perf_counter() - started) / len(group.cells)
         # Recorded are seconds of one process: other cells may have fewer to divide their folds.
-        alone = share * (1 if group.protocol is None else self.processes)
-        self.store.record(results, session=self.session, seconds=alone, device=self.device)
+        alone = share * (1 if group.protocol is None else self.order.folds)
+        self.store.record(results, session=self.session, seconds=alone, device=self.order.device)
+        _tidy(self.checkpoints, {cell.key for cell in group.cells})
         for cell, outcomes in results:
-            _tidy(self.checkpoints, cell)
             del self.unreported[cell.key]
             for outcome in outcomes:
                 if (epoch := outcome.diverged_epoch) is not None:
@@ -164,18 +241,62 @@ class _Worker:
             (task,) = group.tasks
             outcomes = fit_baseline(task.model, graphs, task.features, lanes)
         else:
-            with _explained(self.device):
+            with _explained(self.order.device):
                 outcomes = fit(
                     graphs,
                     group.tasks,
                     group.protocol,
                     lanes,
-                    device=self.device,
+                    device=self.order.device,
                     checkpoint=self.checkpoints / f"{group.key}.pt",
                     progress=partial(self.progress.epochs, group),
-                    workers=self.processes,
+                    workers=self.order.folds,
                 )
         return [(cell, outcomes[n * folds : (n + 1) * folds]) for n, cell in enumerate(group.cells)]
+
+
+class _Rescue:
+    """Cells whose process was killed: each is trained in a process of its own, with no other.
+
+    Not in this one: what was too large for that process may be too large for this one, and the
+    run would end with it.
+    """
+
+    def __init__(self, order: Order, progress: Progress) -> None:
+        self._order, self._progress = order, progress
+        self._kills: Counter[str] = Counter()
+        self.lost: list[Group] = []
+
+    def run(self, abandoned: Sequence[Cell]) -> list[Cell]:
+        """Train such cells again, from their checkpoints; return what is left to be done."""
+        left: list[Cell] = []
+        for group in grouped(abandoned, self._order.device):
+            order = replace(self._order, cells=group.cells, folds=1, is_rescue=True)
+            if (how := run_alone(order)) is None:
+                # They are finished, or an error has kept them from it: that can be told here.
+                release_abandoned(self._order.out / "checkpoints", {c.key for c in group.cells})
+                left += group.cells
+                continue
+            self._kills[group.key] += 1
+            if self._kills[group.key] < _ATTEMPTS:
+                self._progress.note(f"{how}: that cell is trained once more.")
+                left += group.cells
+            else:
+                self._progress.note(f"{how}: that cell is left out.")
+                self.lost.append(group)
+        return left
+
+    def check(self) -> None:
+        """Raise an error if there are cells that could not be trained."""
+        if self.lost:
+            free = Host.here().memory
+            room = "" if free is None else f" ({in_bytes(free)} are free now)"
+            raise GnnVpaError(
+                f"{', '.join(map(str, self.lost))}: every process that trained it was killed, at "
+                f"last with no other beside it, most likely because memory ran out{room}. All "
+                "other cells are finished and kept. With more memory, or a larger limit of the "
+                "container, the same command goes on."
+            )
 
 
 @contextmanager
@@ -193,10 +314,11 @@ def _explained(device: str) -> Iterator[None]:
         ) from error
 
 
-def _tidy(checkpoints: Path, cell: Cell) -> None:
-    """Remove what a finished cell leaves, also a lock whose owner was killed."""
-    for path in checkpoints.glob(f"{cell.key}.*"):
-        path.unlink(missing_ok=True)
+def _tidy(checkpoints: Path, finished: Container[str]) -> None:
+    """Remove what finished cells leave, also a lock whose owner was killed."""
+    for path in checkpoints.glob("*"):
+        if path.name.partition(".")[0] in finished:
+            path.unlink(missing_ok=True)
 
 
 def resolve_device(device: str) -> str:

@@ -66,6 +66,21 @@ class Store:
         with _sqlite.explained(self.path):
             return {key for (key,) in self._connection.execute("SELECT key FROM cells")}
 
+    def is_finished(self, key: str) -> bool:
+        """Say whether a cell is recorded."""
+        with _sqlite.explained(self.path):
+            found = self._connection.execute("SELECT 1 FROM cells WHERE key = ?", (key,))
+            return found.fetchone() is not None
+
+    def finished_since(self, number: int) -> list[tuple[int, str]]:
+        """Return number and key of the cells recorded after the one of this number; 0 for all.
+
+        Numbers ascend: cells are recorded one transaction after the other, and never removed.
+        """
+        with _sqlite.explained(self.path):
+            sql = "SELECT id, key FROM cells WHERE id > ? ORDER BY id"
+            return self._connection.execute(sql, (number,)).fetchall()
+
     def begin(self, device: str, configuration: Mapping[str, object]) -> int:
         """Record that a session of work starts, and with what; return its number."""
         values = {

@@ -98,6 +98,12 @@ class GraphSet:
         """Number of directed edges of all graphs, E."""
         return len(self.col)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        tensors = [getattr(self, field.name) for field in fields(self)]
+        return sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
+
     @cached_property
     def num_classes(self) -> int:
         """Number of classes."""

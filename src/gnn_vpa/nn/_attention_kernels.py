@@ -69,9 +69,12 @@ def _logits(
 
 
 @triton.jit
-def _features(x, row, live, f, F):
-    """Load the features of a tile of rows, ``[ROWS, TILE, BLOCK]``."""
-    mask = live[:, :, None] & (f < F)[None, None, :]
+def _features(x, row, counts, f, F):
+    """Load the features of a tile of rows, ``[ROWS, TILE, BLOCK]``: 0 where an edge counts not.
+
+    What such an edge leads to may be infinite, and 0 times that would be NaN.
+    """
+    mask = counts[:, :, None] & (f < F)[None, None, :]
     return tl.load(x + row[:, :, None] * F + f[None, None, :], mask=mask, other=0)
 
 
@@ -109,7 +112,7 @@ def _attend_rows(
         c = tl.exp(logit - highest[:, None]) / total[:, None]
         tl.store(share + position, c, mask=live)
         squares += count * c * c
-        sums += tl.sum((count * c)[:, :, None] * _features(x, source, live, f, F), 1)
+        sums += tl.sum((count * c)[:, :, None] * _features(x, source, count > 0, f, F), 1)
     square = tl.sum(squares, 1)
     log = tl.log(tl.where(square > 0, square, 1.0))
     s = tl.exp(-tl.load(power + row, mask=there, other=0) * log)
@@ -136,7 +139,7 @@ def _target_rows(
         position, live, source, count, _, _ = _logits(
             sent, col, times, own, start, length, first, ACC, SLOPE, TILE
         )
-        d = count * tl.sum(_features(x, source, live, f, F) * g[:, None, :], 2)
+        d = count * tl.sum(_features(x, source, count > 0, f, F) * g[:, None, :], 2)
         along += d * tl.load(share + position, mask=live, other=0)
         tl.store(dots + position, d, mask=live)
     pull = tl.sum(along, 1)
@@ -172,10 +175,13 @@ def _source_rows(
         target = tl.load(back_col + position, mask=live, other=0).to(tl.int64)
         number = tl.load(back_edge + position, mask=live, other=0)
         weight = tl.load(share + number, mask=live, other=0)
+        counts = live
         if times is not None:
-            weight *= tl.load(times + number, mask=live, other=0).to(ACC)
+            count = tl.load(times + number, mask=live, other=0).to(ACC)
+            counts = count > 0
+            weight *= count
         weight *= tl.load(factor + target, mask=live, other=0)
-        sums += tl.sum(weight[:, :, None] * _features(grad, target, live, f, F), 1)
+        sums += tl.sum(weight[:, :, None] * _features(grad, target, counts, f, F), 1)
         total += tl.load(edges + number, mask=live, other=0)
     inside = there[:, None] & (f < F)[None, :]
     tl.store(grad_x + row[:, None] * F + f[None, :], sums, mask=inside)

@@ -234,6 +234,12 @@ class Model(nn.Module, ABC):
                 f"graph: {type(self).__name__} adds each node to its neighbours by itself. Pass "
                 "the graph without self-loops."
             )
+        for given in (graph, readout):
+            is_scaled = isinstance(given, WeightedGraph) and given.scale is not None
+            if is_scaled and aggregation(self.aggr).kind == "maximum":
+                raise UsageError(
+                    "graph: scaled sums cannot take the place of the aggregation 'max'."
+                )
         levels = layers + 1 if isinstance(self.head, LevelsHead) else 1
         return LevelBatch.plain(graph, readout, nodes, layers, levels)
 

@@ -66,8 +66,6 @@ def aggregate(x: Tensor, graph: GraphLike, aggr: str) -> Tensor:
         return weighted_sum(x, graph.graph, graph.weight)
     if graph.scale is None:
         return ops.aggregate(x, graph.graph, aggr)
-    if aggr == "max":
-        raise UsageError("graph: scaled sums cannot take the place of the aggregation 'max'.")
     return _scaled_sum(x, graph.graph, graph.scale)
 
 

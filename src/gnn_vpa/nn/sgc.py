@@ -160,12 +160,11 @@ class SGC(Model):
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; without ``graph``, ``x`` is ``P^K x``."""
-        if isinstance(graph, LevelBatch):
-            batch, mix = graph, None
-        else:
-            batch, mix = self._batch(None, readout, nodes, 1), partial(self._hops, graph=graph)
-        x = self._checked(x, batch)
-        x = self.conv.lin(x, mix, bias=False)
-        for hop in batch.hops:
+        if not isinstance(graph, LevelBatch):
+            batch = self._batch(None, readout, nodes, 1)
+            x = self.conv.lin(self._checked(x, batch), partial(self._hops, graph=graph))
+            return self._scores([x.relu()], batch, uniform)
+        x = self.conv.lin(self._checked(x, graph), bias=False)
+        for hop in graph.hops:
             x = hop.with_self(x, "sum")
-        return self._scores([bias_relu(x, self.conv.lin.bias)], batch, uniform)
+        return self._scores([bias_relu(x, self.conv.lin.bias)], graph, uniform)

@@ -1,9 +1,10 @@
 """Kernels for CUDA, in Triton: one program a row, no atomics, no synchronisation.
 
-A row's edges are read in tiles of ``[TILE, BLOCK]`` (edges x features), summed in registers in a
-fixed order, so every run gives the same bits. Rows longer than ``_LONG`` are cut at multiples of
-``_LONG``: ``_piece_kernel`` sums the pieces, one program each, and the row's own program adds
-them. Shapes alone decide what is launched, so a CUDA graph can capture every operator.
+A row's edges are read in tiles of ``[TILE, BLOCK]`` (edges x features) and summed in a fixed order
+(``_triton_span``), so every run gives the same bits. Rows longer than ``_LONG`` are cut at
+multiples of ``_LONG``: ``_piece_kernel`` sums the pieces, one program each, and the row's own
+program adds them. Shapes alone decide what is launched, so a CUDA graph can capture every
+operator.
 """
 
 # mypy: ignore-errors
@@ -21,7 +22,7 @@ from torch import Tensor
 from ._csr import CSR
 from ._dtypes import accumulator
 from ._triton_short import _short_rows_kernel, _short_winner_kernel
-from ._triton_span import _combine, _fold, _matching, _span
+from ._triton_span import _joined, _matching, _span
 
 _HUGE = 1024  # edges of a row that one program reads: longer ones are cut into pieces
 _LONG = 128  # edges of a piece
@@ -74,25 +75,6 @@ def _piece_kernel(
         value = _span(x, w, b, col, edge, right_start, end, d, inside, size,
                       heads, b_heads, width, MAX, ACC, TILE, BLOCK)  # fmt: skip
         tl.store(place + size, value, mask=inside)
-
-
-@triton.jit
-def _joined(
-    pieces, start, end, d, inside, size,
-    MAX: tl.constexpr, ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
-    LONG: tl.constexpr,
-):  # fmt: skip
-    """Reduce the pieces of the long row ``start:end``."""
-    nothing = float("-inf") if MAX else 0.0
-    total = tl.full([TILE, BLOCK], nothing, ACC)
-    last = (end - 1) // LONG + 1
-    for first in range(start // LONG, last, TILE):
-        piece = first + tl.arange(0, TILE)
-        slot = tl.where(piece * LONG < start, 1, 0)
-        place = (piece.to(tl.int64) * 2 + slot)[:, None] * size + d[None, :]
-        mask = (piece < last)[:, None] & inside[None, :]
-        total = _combine(total, tl.load(pieces + place, mask=mask, other=nothing), MAX)
-    return _fold(total, MAX)
 
 
 @triton.jit
@@ -216,7 +198,7 @@ def _reduce(
     blocks = _ceil(size, shape["BLOCK"])
     sizes = (size, heads, b_heads, size // heads)
     pieces = None
-    # A long row is read in wide tiles: fewer turns, and fewer terms for each running sum.
+    # A long row is read in wide tiles, which take fewer turns.
     wide = min(_LONG, 1024 // shape["BLOCK"])
     with _device(x):
         if csr.longest > _HUGE:
@@ -229,7 +211,7 @@ def _reduce(
             together = _together(shape["BLOCK"])
             _short_rows_kernel[(_ceil(num_rows, together["ROWS"]), blocks)](
                 x, w, a, b, *csr[:3], pieces, out, num_rows, size,
-                MAX=is_max, ACC=shape["ACC"], LONG=_LONG, **together,
+                MAX=is_max, ACC=shape["ACC"], LONG=_LONG, WIDE=wide, **together,
             )  # fmt: skip
             return
         _row_kernel[(num_rows, blocks)](

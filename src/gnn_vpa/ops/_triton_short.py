@@ -10,14 +10,14 @@ A long row among them is read alone, in wide tiles: side by side, all would take
 import triton
 import triton.language as tl
 
-from ._triton_span import _combine, _matching, _nan_max, _picked, _span
+from ._triton_span import _combine, _joined, _matching, _nan_max, _picked, _span
 
 
 @triton.jit
 def _short_rows_kernel(
     x, w, a, b, rowptr, col, edge, pieces, out, num_rows, size,
     MAX: tl.constexpr, ACC: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr,
-    BLOCK: tl.constexpr, LONG: tl.constexpr, ALONE: tl.constexpr,
+    BLOCK: tl.constexpr, LONG: tl.constexpr, WIDE: tl.constexpr, ALONE: tl.constexpr,
 ):  # fmt: skip
     """Reduce ``ROWS`` rows side by side; with ``pieces``, those longer than ``LONG`` from these."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
@@ -67,19 +67,15 @@ def _short_rows_kernel(
                               size, MAX, ACC, ALONE, BLOCK)  # fmt: skip
                 total = tl.where((tl.arange(0, ROWS) == number)[:, None], value[None, :], total)
     if pieces is not None:
-        begin = start // LONG
-        count = tl.where(end - start > LONG, (end - 1) // LONG + 1 - begin, 0)
-        for first in range(0, tl.max(count, 0), TILE):
-            place = first + tl.arange(0, TILE)
-            piece = begin[:, None] + place[None, :]
-            slot = tl.where(piece * LONG < start[:, None], 1, 0)
-            mask = (place[None, :] < count[:, None])[:, :, None] & (d < size)[None, None, :]
-            where = (piece.to(tl.int64) * 2 + slot)[:, :, None] * size + d[None, None, :]
-            values = tl.load(pieces + where, mask=mask, other=nothing)
-            if MAX:
-                total = _combine(total, tl.reduce(values, 1, _nan_max), MAX)
-            else:
-                total += tl.sum(values, 1)
+        longest = tl.max(end - start, 0)
+        if longest > LONG:
+            for number in range(ROWS):
+                many = _picked(end - start, number, ROWS)
+                if many > LONG:
+                    begin = _picked(start, number, ROWS)
+                    value = _joined(pieces, begin, begin + many, d, d < size, size, MAX, ACC,
+                                    WIDE, BLOCK, LONG)  # fmt: skip
+                    total = tl.where((tl.arange(0, ROWS) == number)[:, None], value[None, :], total)
     if MAX:
         if w is not None:
             # What is read alone or in pieces holds nothing, if no edge of the row counts.

@@ -107,8 +107,9 @@ def level_tables(
     )  # fmt: skip
     last = refined[-1]  # the levels before it have fewer rows
     _log.info(
-        "%s: %d nodes and %d edges stand for %d and %d", graphs.name, len(last.node),
-        len(last.col), graphs.num_nodes, whole.num_edges,
+        "%s: %s graphs, %s nodes; nodes that a network of this depth cannot tell apart are "
+        "computed once (%s remain)",
+        graphs.name, f"{graphs.num_graphs:,}", f"{graphs.num_nodes:,}", f"{len(last.node):,}",
     )  # fmt: skip
     x = _features(node_features, device, dtype, max_dense_columns)
     models = [_described(task, graphs) for task in tasks]

@@ -21,7 +21,7 @@ from .layered_group import LayeredGroup
 from .level_tables import level_tables, model_for
 from .tables import Tables, tables
 from .task import Lane, Outcome, Protocol, Task, Training
-from .workers import Job, Report, divided, one_thread
+from .workers import Job, Report, one_thread, train_in_processes
 
 _log = logging.getLogger("gnn_vpa")
 CACHED_ROWS = 8192  # rows of features of width 64 that stay in a core's cache
@@ -103,7 +103,7 @@ def fit(
             family = _Family(graphs, kind, protocol, device, dtype, merging)
             own = [place for place, training in enumerate(order) if training.task in kind]
             jobs = _unfinished(family.groups([order[place] for place in own]), own[0], saved)
-            divided(family.train, jobs, workers or 1, saved.keep, tell)
+            train_in_processes(family.train, jobs, workers or 1, saved.keep, tell)
     by_training = {_key(order[place]): outcome for place, outcome in saved.outcomes.items()}
     return [by_training[_key(Training(task, lane))] for task in tasks for lane in lanes]
 

@@ -5,6 +5,7 @@ not wait at all. They are started as programs, not forked: a fork of a process w
 are in use may hang, and this way nothing of the caller's script runs twice.
 """
 
+import logging
 import os
 import pickle
 import signal
@@ -13,7 +14,7 @@ import sys
 import threading
 import time
 import traceback
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from multiprocessing import Pipe
@@ -24,8 +25,12 @@ from typing import Any, NamedTuple
 import torch
 
 from ..errors import GnnVpaError
+from ..host import offer_to_be_killed
 from .interrupts import GRACE_S, Impatience, deferred
 from .task import Outcome, Training
+
+_log = logging.getLogger("gnn_vpa")
+MAX_KILLS = 3  # processes that one group may end before it is given up
 
 
 class Job(NamedTuple):
@@ -49,7 +54,20 @@ class Report(NamedTuple):
 Train = Callable[[Job], Generator[Report]]
 
 
-def divided(
+class Killed(GnnVpaError):
+    """Every process that trained some group was killed."""
+
+
+class _Lost(NamedTuple):
+    """What a process leaves that was killed: the group it trained, if any."""
+
+    job: Job | None
+
+
+_News = Report | Exception | _Lost
+
+
+def train_in_processes(
     train: Train,
     jobs: Sequence[Job],
     workers: int,
@@ -59,7 +77,9 @@ def divided(
     """Train groups here and in ``workers - 1`` more processes, which end with this call.
 
     An exception in one of the processes is raised here. Ctrl-C is raised after all groups in
-    progress have handed over their states, a second one at once.
+    progress have handed over their states, a second one at once. What a process was at that is
+    killed goes on from the last state it has reported, with fewer processes; ``Killed`` is raised
+    where the same group ends one process after the other.
 
     Args:
         train: Trains a group.
@@ -68,23 +88,34 @@ def divided(
         keep: Called with each report, and with the last ones of groups that are interrupted.
         tell: Called with each report after it is kept.
     """
-    waiting, reports = deque(jobs), SimpleQueue[Report | Exception]()
+    waiting, news = deque(jobs), SimpleQueue[_News]()
     unfinished = sum(len(job.trainings) for job in jobs)
+    states: dict[int, dict[str, Any]] = {}
+    kills: Counter[int] = Counter()
+    processes = max(1, min(workers, len(jobs)))
     with ExitStack() as stack:
-        others = [
-            stack.enter_context(_another(train, waiting, reports))
-            for _ in range(min(workers, len(jobs)) - 1)
-        ]
-        mine, news = _from(reports), deque[Report]()
+        others = [stack.enter_context(_worker(train, waiting, news)) for _ in range(processes - 1)]
+        mine: Generator[Report | _Lost] = _from(news)
+        arrived = deque[Report | _Lost]()
         try:
             while unfinished > 0:
-                mine = train(waiting.popleft()) if waiting else _from(reports, wait=True)
-                for own in mine:
-                    news.append(own)
-                    news.extend(_from(reports))
-                    while news:
-                        keep(news[0])
-                        report = news.popleft()
+                mine = train(waiting.popleft()) if waiting else _from(news, wait=True)
+                for first in mine:
+                    arrived.append(first)
+                    arrived.extend(_from(news))
+                    while arrived:
+                        report = arrived[0]
+                        if isinstance(report, _Lost):
+                            arrived.popleft()
+                            processes -= 1
+                            _warn(processes)
+                            if report.job is not None:
+                                waiting.append(_again(report.job, states, kills))
+                            continue
+                        keep(report)
+                        arrived.popleft()
+                        if report.state is not None:
+                            states[report.places.start] = report.state
                         unfinished -= len(report.outcomes or ())
                         tell(report)
         except Impatience:
@@ -92,23 +123,23 @@ def divided(
         except KeyboardInterrupt:
             try:
                 waiting.clear()
-                keep(*news, *_last_of(mine), *_last_of_others(others, reports))
+                whole = [report for report in arrived if isinstance(report, Report)]
+                keep(*whole, *_last_of(mine), *_last_of_others(others, news))
             except KeyboardInterrupt:
                 raise Impatience from None
             raise
 
 
-def _last_of(group: Generator[Report]) -> list[Report]:
+def _last_of(group: Generator[Report | _Lost] | Generator[Report]) -> list[Report]:
     """Interrupt a group that waits between two epochs: return its state, if it has one."""
     try:
-        return [group.throw(KeyboardInterrupt())]
+        last = group.throw(KeyboardInterrupt())
     except (KeyboardInterrupt, StopIteration):
         return []
+    return [last] if isinstance(last, Report) else []
 
 
-def _last_of_others(
-    others: "Sequence[_Other]", reports: "SimpleQueue[Report | Exception]"
-) -> list[Report]:
+def _last_of_others(others: "Sequence[_Other]", news: SimpleQueue[_News]) -> list[Report]:
     """Interrupt the other processes, and return what they still report."""
     for other in others:
         other.process.send_signal(signal.SIGINT)
@@ -116,16 +147,36 @@ def _last_of_others(
     for other in others:
         other.feeder.join(max(0.0, deadline - time.monotonic()))
     arrived = []
-    while not reports.empty():
-        arrived.append(reports.get())
+    while not news.empty():
+        arrived.append(news.get())
     return [report for report in arrived if isinstance(report, Report)]
 
 
-def _from(reports: "SimpleQueue[Report | Exception]", wait: bool = False) -> Generator[Report]:
+def _warn(processes: int) -> None:
+    left = "1 process" if processes == 1 else f"{processes} processes"
+    _log.warning(
+        "A process that trained some of the folds has ended, most likely killed because memory ran "
+        "out: going on with %s.", left,
+    )  # fmt: skip
+
+
+def _again(job: Job, states: dict[int, dict[str, Any]], kills: Counter[int]) -> Job:
+    """Return what is left to do of a group whose process was killed."""
+    kills[job.place] += 1
+    if kills[job.place] >= MAX_KILLS:
+        raise Killed(
+            f"{MAX_KILLS} processes that trained the same folds were killed one after the other, "
+            "most likely because memory ran out: use fewer workers, or a machine with more memory. "
+            "What a checkpoint has is kept."
+        )
+    return job._replace(state=states.get(job.place, job.state))
+
+
+def _from(news: SimpleQueue[_News], wait: bool = False) -> Generator[Report | _Lost]:
     """Yield what has arrived; with ``wait``, at least one."""
     while True:
         try:
-            report = reports.get(block=wait)
+            report = news.get(block=wait)
         except Empty:
             return
         if isinstance(report, Exception):
@@ -153,9 +204,7 @@ class _Other(NamedTuple):
 
 
 @contextmanager
-def _another(
-    train: Train, waiting: deque[Job], reports: "SimpleQueue[Report | Exception]"
-) -> Iterator[_Other]:
+def _worker(train: Train, waiting: deque[Job], news: SimpleQueue[_News]) -> Iterator[_Other]:
     """Keep one more process at work on what is waiting; it ends with this one."""
     here, there = Pipe()
     command = f"from {__name__} import _work; _work({there.fileno()})"
@@ -168,7 +217,7 @@ def _another(
         # then asks for the states of the groups
     )
     there.close()
-    thread = threading.Thread(target=_feed, args=(here, train, waiting, reports), daemon=True)
+    thread = threading.Thread(target=_serve, args=(here, train, waiting, news), daemon=True)
     thread.start()
     try:
         yield _Other(process, thread)
@@ -179,39 +228,32 @@ def _another(
         here.close()
 
 
-def _feed(
-    link: Connection,
-    train: Train,
-    waiting: deque[Job],
-    reports: "SimpleQueue[Report | Exception]",
-) -> None:
+def _serve(link: Connection, train: Train, waiting: deque[Job], news: SimpleQueue[_News]) -> None:
     """Give a process one group after the other, and pass its reports on."""
+    job = None
     try:
         link.send_bytes(pickle.dumps(train))
         link.recv_bytes()  # until it is ready others take what is waiting
         while waiting:
-            link.send_bytes(pickle.dumps(waiting.popleft()))
-            done = False
-            while not done:
+            job = waiting.popleft()
+            link.send_bytes(pickle.dumps(job))
+            while job is not None:
                 report = pickle.loads(link.recv_bytes())
-                reports.put(report)
-                done = isinstance(report, Exception) or report.outcomes is not None
+                if isinstance(report, Exception) or report.outcomes is not None:
+                    job = None
+                news.put(report)
     except IndexError:
         pass  # another one was quicker to take the last
     except (EOFError, OSError):
-        reports.put(
-            GnnVpaError(
-                "a process that trained lanes was ended from outside, perhaps for want of memory: "
-                "start again with fewer workers. What a checkpoint has is kept."
-            )
-        )
+        news.put(_Lost(job))
     except Exception as error:
-        reports.put(error)
+        news.put(error)
 
 
 def _work(handle: int) -> None:
     """Train the groups that arrive, in a process of its own."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may let it be ignored
+    offer_to_be_killed()
     torch.set_num_threads(1)
     link, jobs = Connection(handle), SimpleQueue[Job]()
     train: Train = pickle.loads(link.recv_bytes())
@@ -228,8 +270,8 @@ def _work(handle: int) -> None:
             except Exception as error:
                 link.send_bytes(_pickled(error))
     except KeyboardInterrupt:
-        for report in [] if mine is None else _last_of(mine):
-            link.send_bytes(pickle.dumps(report))
+        for last in [] if mine is None else _last_of(mine):
+            link.send_bytes(pickle.dumps(last))
 
 
 def _receive(link: Connection, jobs: SimpleQueue[Job]) -> None:

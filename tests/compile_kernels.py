@@ -1,0 +1,108 @@
+"""Compile every kernel for a GPU of compute capability 9.0; none is needed, and nothing is run.
+
+`test_kernels.py` starts this as a program, because Triton either interprets or compiles.
+"""
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.runtime.jit import JITFunction
+
+from gnn_vpa.nn import LaneRows, _attention_kernels, _bias_kernels, _norm_kernels
+from gnn_vpa.ops import _triton
+from gnn_vpa.ops._csr import CSR
+from gnn_vpa.training import _fill_kernels
+from gnn_vpa.training.fill import FilledRows
+from gnn_vpa.training.plan import LevelSlots, LinkSlots
+from gnn_vpa.training.tables import Links
+
+
+class Target:
+    """What Triton asks a driver for before it compiles."""
+
+    def get_current_target(self):
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, device):
+        return 0
+
+
+def compile_only(launch):
+    def run(self, *args, grid, warmup, **kwargs):
+        kernel = launch(self, *args, grid=grid, warmup=True, **kwargs)
+        print(kernel.name if "cubin" in kernel.asm else "")
+        return kernel
+
+    return run
+
+
+def graph(lengths, longest):
+    ends = torch.tensor([0, *lengths]).cumsum(0).int()
+    edges = torch.zeros(int(ends[-1]), dtype=torch.int32)
+    return CSR(ends, edges, edges, longest)
+
+
+def operators(dtype):
+    few, many = [2, 1, 3], [20, 30]
+    for lengths, longest in ((few, 3), (few, 5000), (many, 30), (many, 5000)):
+        csr, rows = graph(lengths, longest), len(lengths)
+        edges = sum(lengths)
+        w, m = torch.ones(edges, 1, dtype=dtype), torch.ones(edges, dtype=torch.long)
+        x = torch.ones(4, 1, 64, dtype=dtype)
+        a, b = (torch.ones(n, 1, dtype=dtype) for n in (rows, 4))
+        _triton.spmm(x, w, a, b, csr)
+        _triton.segmax(x[:, 0], m, csr)
+        _triton.winners(torch.ones(rows, 64, dtype=dtype), x[:, 0], x[:, 0], m, csr)
+    heads = torch.ones(edges, 2, dtype=dtype)
+    x = torch.ones(4, 2, 64, dtype=dtype)
+    _triton.spmm(x, heads, None, torch.ones(4, 2, dtype=dtype), csr)
+    _triton.sddmm(torch.ones(rows, 2, 64, dtype=dtype), x, a, b, csr)
+
+
+def attention(dtype):
+    for lengths in ([2, 1, 3], [20, 30]):
+        csr, rows = graph(lengths, 30), len(lengths)
+        x, sent, received = (torch.ones(n, f, dtype=dtype) for n, f in ((4, 64), (4, 1), (rows, 1)))
+        times, edges = torch.ones(sum(lengths), dtype=dtype), torch.ones(sum(lengths), dtype=dtype)
+        _attention_kernels.attend(x, sent, received, csr, times, received[:, 0], 0.2)
+        _attention_kernels.gradients(
+            x, x, sent, received, csr, csr, times, edges, received[:, 0], 0.2
+        )
+
+
+def norm_and_bias(dtype):
+    x, nodes, scale = (torch.ones(*shape, dtype=dtype) for shape in ((128, 64), (128,), (2, 64)))
+    lane, ptr = (torch.tensor(t, dtype=torch.int32) for t in ([0, 1], [0, 1, 2]))
+    tracked = torch.zeros(2, dtype=torch.long)
+    running, settings = (scale, scale, tracked), (1e-5, 0.1, True)
+    for blocks in (None, LaneRows(nodes, lane, ptr, 1)):
+        parts = _norm_kernels.parts_of(128, 2, blocks)
+        _norm_kernels.train(x, nodes, scale, scale, scale, running, *settings, parts)
+        _norm_kernels.judge(x, scale, scale, scale, scale, scale, 1e-5, True, parts)
+        statistics = scale, scale, nodes[:2]
+        _norm_kernels.gradients(x, x, nodes, scale, scale, *statistics, 1e-5, True, parts)
+    out = _bias_kernels.forward(x.view(2, 64, 64), scale)
+    _bias_kernels.backward(out, out)
+
+
+def fill(dtype):
+    numbers = torch.zeros(9, dtype=torch.int32)
+    level = LevelSlots(**dict.fromkeys(LevelSlots._fields, numbers))
+    links = LinkSlots(**dict.fromkeys(LinkSlots._fields, numbers))
+    row, nodes, slot = _fill_kernels.rows(level, torch.ones(9, dtype=dtype), 40)
+
+    filled = FilledRows(row, nodes, slot)
+    fields = dict.fromkeys(Links._fields, numbers)
+    weight = torch.ones(2, 9, dtype=dtype)
+    table = Links(**fields | {"weight": weight, "stride": 2, "longest": 9, "back_longest": 9})
+    _fill_kernels.links(table, links, (level, level), (filled, filled), numbers[:3], 40)
+
+
+if __name__ == "__main__":
+    triton.runtime.driver.set_active(Target())
+    JITFunction.run = compile_only(JITFunction.run)
+    for part in (operators, attention, norm_and_bias, fill):
+        part(torch.float32)
