@@ -1,7 +1,7 @@
 """What pytest leaves alone when it looks for doctests."""
 
 collect_ignore_glob = [
-    # Doctests import every module. These need Triton, which some platforms lack, and hold no example.
+    # Doctests import every module. These need Triton, which some platforms lack; none has one.
     "src/gnn_vpa/*/_triton*.py",
     "src/gnn_vpa/*/_*_kernels.py",
     "src/gnn_vpa/nn/_fused_*.py",

@@ -23,6 +23,7 @@ from gnn_vpa.experiments import (
     run_grid,
     runner,
 )
+from gnn_vpa.experiments._workers import Order
 from gnn_vpa.experiments.groups import Group
 from gnn_vpa.experiments.store import query
 from gnn_vpa.training import Protocol
@@ -202,7 +203,7 @@ def test_a_cell_that_no_other_process_can_run_is_run_here_where_its_error_can_be
             if group.cells == (cells[0],):  # the lock of a process that was killed
                 (tmp_path / "checkpoints" / f"{cells[1].key}.lock").write_text("host 1\n")
 
-    def fails(order: runner.Order) -> None:
+    def fails(order: Order) -> None:
         asked.append(list(order.cells))  # it cannot read the data, say
 
     monkeypatch.setattr(runner, "run_alone", fails)

@@ -125,7 +125,7 @@ def _check_edges(
 
 
 @pytest.mark.parametrize("tasks", FAMILIES, ids=lambda tasks: f"{tasks[0].model}-{tasks[0].aggr}")
-def test_kernels_fill_the_same(kernel_device, toy, tasks):
+def test_kernels_fill_the_same(kernel_device: str, toy: GraphSet, tasks: list[Task]) -> None:
     arguments = planned(toy, tasks, kernel_device)
     with use_backend("reference"):
         expected_rows, expected_links = filled(*arguments)

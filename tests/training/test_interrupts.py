@@ -50,7 +50,7 @@ class Epochs:
 
 
 @pytest.fixture
-def epochs(monkeypatch):
+def epochs(monkeypatch: pytest.MonkeyPatch) -> Epochs:
     found = Epochs(LayeredGroup.run_epoch, LayeredGroup._losses)
     monkeypatch.setattr(LayeredGroup, "run_epoch", lambda self: found.run_epoch(self))
     monkeypatch.setattr(LayeredGroup, "_losses", lambda self, *args: found.scores(self, *args))

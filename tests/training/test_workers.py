@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +51,13 @@ def epochs_here(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def linger(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a wait, to be called as progress: until the other process has done the rest."""
-    done, feed = threading.Event(), workers._feed
+    done, serve = threading.Event(), workers._serve
 
-    def feed_all(*args: Any) -> None:
-        feed(*args)
+    def serve_all(*args: Any) -> None:
+        serve(*args)
         done.set()
 
-    monkeypatch.setattr(workers, "_feed", feed_all)
+    monkeypatch.setattr(workers, "_serve", serve_all)
 
     def wait(*_: object) -> None:
         done.wait(60)
@@ -196,34 +198,41 @@ def test_an_exception_that_cannot_travel_keeps_its_message() -> None:
 
 
 def test_what_a_killed_process_was_at_is_trained_by_the_others(
-    toy, lanes, process_of, caplog, monkeypatch
-):
+    toy: GraphSet,
+    lanes: list[Lane],
+    process_of: Callable[[int], int | None],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
     expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
-    killed, begun, receive = [], threading.Event(), workers.Connection.recv_bytes
+    begun, receive = threading.Event(), Connection.recv_bytes
+    killed: list[int] = []
 
-    def received(link):
+    def received(link: Any) -> bytes:
         content = receive(link)
         if content != b"ready":
             begun.set()  # the other process has reported its first epoch
         return content
 
-    def kill(_):
+    def kill(_: int) -> None:
         begun.wait(60)
         if not killed:
-            killed.append(process_of(os.getpid()))
+            pid = process_of(os.getpid())
+            assert pid is not None
+            killed.append(pid)
             os.kill(killed[0], signal.SIGKILL)
             until(lambda: not is_alive(killed[0]))
 
-    monkeypatch.setattr(workers.Connection, "recv_bytes", received)
+    monkeypatch.setattr(Connection, "recv_bytes", received)
     outcomes = fit(toy, TASK, PROTOCOL, lanes, workers=2, progress=kill)
     assert_same(outcomes, expected)
     assert "most likely killed because memory ran out: going on with 1 process." in caplog.text
 
 
-def test_a_group_that_ends_one_process_after_the_other_is_given_up(monkeypatch):
-    job, kills = workers.Job(0, ()), workers.Counter()
-    for _ in range(workers._KILLS - 1):
+def test_a_group_that_ends_one_process_after_the_other_is_given_up() -> None:
+    job, kills = workers.Job(0, ()), Counter[int]()
+    for _ in range(workers.MAX_KILLS - 1):
         assert workers._again(job, {0: {"epoch": 3}}, kills) == job._replace(state={"epoch": 3})
     with pytest.raises(workers.Killed, match="one after the other"):
         workers._again(job, {}, kills)
