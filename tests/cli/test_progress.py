@@ -60,13 +60,13 @@ def test_of_very_many_cells_there_is_a_line_for_each_percent(
     lines.plan(cells, finished=7)
     for cell in cells:
         now += 0.5
-        lines.finish(cell, [outcome], 0.5)
+        lines.finish(cell, [outcome] * 10, 0.5)
     first, *shown = capsys.readouterr().err.splitlines()
     left = "about 42 min (28 min to 1 h 2 min) left"
     assert first == f"5,000 cells to run, 7 finished before; {left}."
     assert len(shown) == 100
     assert shown[0] == (
-        "[57/5007] 50 more cells, the last: SGC+vpa on MUTAG, seed 49: 50.0 %, 1 s; "
+        "[57/5007] 50 more cells, the last: SGC+vpa on MUTAG, seed 49: 50.0 ± 0.0 %, 1 s; "
         "120 cells a minute; about 41 min (28 min to 1 h 2 min) left"
     )
     assert shown[-1].startswith("[5007/5007] 50 more cells, the last: ")

@@ -13,7 +13,16 @@ import pandas as pd
 import pytest
 
 from gnn_vpa.errors import GnnVpaError
-from gnn_vpa.experiments import Cell, Group, Progress, expand, finished, read_folds, run_grid
+from gnn_vpa.experiments import (
+    Cell,
+    Group,
+    Progress,
+    expand,
+    finished,
+    identify,
+    read_folds,
+    run_grid,
+)
 from gnn_vpa.experiments.store import query
 from gnn_vpa.training import Protocol
 
@@ -22,7 +31,8 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
 
 def _cells(epochs: int, seeds: range) -> list[Cell]:
     protocol = Protocol(epochs=epochs)
-    return expand(["MUTAG"], ["sgc"], ["vpa"], protocol=protocol, folds=2, seeds=seeds).cells
+    asked = expand(["MUTAG"], ["sgc"], ["vpa"], protocol=protocol, folds=2, seeds=seeds)
+    return identify(asked.cells).cells
 
 
 class Watch(Progress):

@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gnn_vpa.nn import GAT, WeightedGraph
-from gnn_vpa.nn._level_batch import Hop
+from gnn_vpa.nn import GAT, Hop, WeightedGraph
 from gnn_vpa.ops import Graph, use_backend
 
 SLOPE = 0.2

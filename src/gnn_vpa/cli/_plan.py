@@ -1,7 +1,7 @@
 """What ``--plan`` shows: what would run, how much of it at once, and how long it will take."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
@@ -130,11 +130,4 @@ def _needs(
         graphs = found.data.get(group.content)
         if graphs is not None:
             sizes[group.content] = DataSize.of(graphs)
-        if graphs is None or group.protocol is None:
-            yield None
-            continue
-        asked_for = needs(group, graphs, device)
-        if device == "cpu":  # what the process takes in all is what counts there
-            whole = memory_of_process(group.cells, sizes)
-            asked_for = replace(asked_for, memory=whole)
-        yield asked_for
+        yield None if graphs is None or group.protocol is None else needs(group, graphs, device)

@@ -1,12 +1,13 @@
 """What cells will ask of the machine, before anything is trained."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ..graphs import GraphSet
 from ..training.task import Training
-from ..training.trainer import _Family
+from ..training.trainer import Family, cut_evenly, room_in_cache
 from .groups import Group, shares_steps
-from .memory import in_bytes
+from .memory import DataSize, in_bytes, memory_of_process
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Needs:
 
     Attributes:
         lanes: Trainings side by side in a step.
-        memory: Bytes that these take.
+        memory: Bytes that these take; on the CPU, those of a whole process.
 
     Example:
         >>> str(Needs(lanes=30, memory=1_530_000_000))
@@ -32,7 +33,7 @@ class Needs:
 def needs(group: Group, graphs: GraphSet, device: str) -> Needs:
     """Return what the largest steps of a group will need; of its cells one by one on the CPU.
 
-    There it is at most that: alike nodes are merged when the training begins.
+    There it may be more at once: alike nodes are merged when the training begins.
 
     Example:
         >>> from gnn_vpa.experiments import expand, grouped
@@ -41,15 +42,16 @@ def needs(group: Group, graphs: GraphSet, device: str) -> Needs:
         >>> needs(group, load("MUTAG"), "cpu").lanes
         5
     """
+    assert group.protocol is not None
+    if not shares_steps(device):
+        rows = graphs.num_nodes / max(graphs.num_graphs, 1) * group.protocol.batch_size
+        cuts = cut_evenly(group.cells[0].folds, room_in_cache(rows), shares=2)
+        whole = memory_of_process(group.cells, {group.content: DataSize.of(graphs)})
+        return Needs(max(end - begin for begin, end in pairwise(cuts)), whole)
     import torch
 
-    assert group.protocol is not None
-    together = shares_steps(device)
     tasks, lanes = group.tasks, group.lanes(graphs)
-    if not together:
-        tasks, lanes = tasks[:1], lanes[: group.cells[0].folds]
-    settings = (torch.device(device), torch.float32)
-    family = _Family(graphs, tasks, group.protocol, *settings, merging=together)
+    family = Family(graphs, tasks, group.protocol, torch.device(device), torch.float32, True)
     trainings = [Training(task, lane) for task in tasks for lane in lanes]
     most = max(len(side) for side in family.groups(trainings))
     return Needs(most, most * family.memory())

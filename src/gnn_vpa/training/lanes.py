@@ -25,6 +25,9 @@ def families(tasks: Iterable[Task]) -> list[list[Task]]:
     """
     found: dict[tuple[bool, Task], list[Task]] = {}
     for task in tasks:
+        if not task.aggr:  # a baseline, which stands alone
+            found[False, task] = [task]
+            continue
         is_max = aggregation(task.aggr).kind == "maximum"
         of_lanes = {"start", *MODELS[task.model].lane_options}
         shared = tuple(option for option in task.options if option[0] not in of_lanes)

@@ -100,7 +100,7 @@ def fit(
 
     with one_thread() if workers else nullcontext():
         for kind in kinds:
-            family = _Family(graphs, kind, protocol, device, dtype, merging)
+            family = Family(graphs, kind, protocol, device, dtype, merging)
             own = [place for place, training in enumerate(order) if training.task in kind]
             jobs = _unfinished(family.groups([order[place] for place in own]), own[0], saved)
             train_in_processes(family.train, jobs, workers or 1, saved.keep, tell)
@@ -108,7 +108,7 @@ def fit(
     return [by_training[_key(Training(task, lane))] for task in tasks for lane in lanes]
 
 
-class _Family:
+class Family:
     """Trainings that can share a step: tasks of one form, with the data as they see it."""
 
     def __init__(
@@ -143,8 +143,7 @@ class _Family:
         groups: list[list[Training]] = []
         for _, alike in groupby(trainings, self._steps):
             side = list(alike)
-            count = min(len(side), -(-len(side) // (room * shares)) * shares)
-            cuts = [-(-n * len(side) // count) for n in range(count + 1)]
+            cuts = cut_evenly(len(side), room, shares)
             groups += [side[begin:end] for begin, end in pairwise(cuts)]
         return groups
 
@@ -153,7 +152,7 @@ class _Family:
 
     def _room(self) -> int:
         if isinstance(self.data, Layered):
-            return max(1, round(CACHED_ROWS / max(self.data.rows(self.protocol.batch_size), 1)))
+            return room_in_cache(self.data.rows(self.protocol.batch_size))
         free, _ = torch.cuda.mem_get_info(self.device)
         return max(1, int(free * USABLE_MEMORY / self.memory()))
 
@@ -226,6 +225,27 @@ class _Family:
         if isinstance(self.data, Tables):
             return CapturedGroup(self.graphs, self.data, *settings)
         return LayeredGroup(self.graphs, self.data, *settings)
+
+
+def cut_evenly(trainings: int, room: int, shares: int) -> list[int]:
+    """Return where to cut trainings into groups of at most ``room``, a multiple of ``shares``.
+
+    Example:
+        >>> cut_evenly(10, room=4, shares=2)
+        [0, 3, 5, 8, 10]
+    """
+    count = min(trainings, -(-trainings // (room * shares)) * shares)
+    return [-(-n * trainings // count) for n in range(count + 1)]
+
+
+def room_in_cache(rows: float) -> int:
+    """Return how many lanes of so many rows a core's cache holds.
+
+    Example:
+        >>> room_in_cache(4096)
+        2
+    """
+    return max(1, round(CACHED_ROWS / max(rows, 1)))
 
 
 def _unfinished(groups: Sequence[Sequence[Training]], place: int, saved: Checkpoint) -> list[Job]:
