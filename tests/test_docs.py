@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 # A block that cannot run here says why, for readers of the source: <!-- not run: needs a GPU -->
-SKIP = re.compile(r"<!-- not run: \S.* -->\n+\Z")
+SKIP = re.compile(r"^<!-- not run: \S.* -->\n+\Z", flags=re.MULTILINE)
 FENCE = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -21,7 +21,8 @@ def blocks(text: str) -> list[str]:
     spelled = re.findall(r"^\s*[`~]{3,}\s*py", text, flags=re.MULTILINE | re.IGNORECASE)
     assert len(fences) == len(spelled), "a block of Python begins with ```python and ends with ```"
     skipped = [bool(SKIP.search(text, 0, fence.start())) for fence in fences]
-    assert sum(skipped) == text.count("<!-- not run"), "a mark has a reason, and a block below it"
+    marks = re.findall(r"^<!-- not run", text, flags=re.MULTILINE)
+    assert sum(skipped) == len(marks), "a mark has a reason, and a block below it"
     return [
         "\n" * text.count("\n", 0, fence.start(1)) + fence[1]
         for fence, left_out in zip(fences, skipped, strict=True)
