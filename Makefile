@@ -13,7 +13,9 @@ demo: $(STAMP) ## find the right aggregation for MUTAG, and compare with the pap
 	$(BIN)/gnn-vpa demo
 
 test: check ## lint, type-check and test: all that continuous integration does
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --cov --cov-report=
+	@echo 'Lines that the tests run, in all and of files below 80 % (why: CONTRIBUTING.md):'
+	@$(BIN)/coverage report | awk '/^TOTAL/ || ($$NF ~ /%$$/ && $$NF + 0 < 80)'
 
 check: $(STAMP) ## lint and type-check only
 	$(BIN)/ruff check
@@ -24,7 +26,7 @@ bench: $(STAMP) ## measure speed and memory against PyTorch Geometric
 	$(BIN)/python -m benchmarks
 
 clean: ## remove the environment, caches and results
-	rm -rf $(VENV) runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("gnn-vpa needs Python 3.11 or newer, and $(PYTHON) is %d.%d: try make PYTHON=python3.12" % sys.version_info[:2])'

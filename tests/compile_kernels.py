@@ -3,6 +3,9 @@
 `test_kernels.py` starts this as a program, because Triton either interprets or compiles.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 import triton
 from triton.backends.compiler import GPUTarget
@@ -20,18 +23,18 @@ from gnn_vpa.training.tables import Links
 class Target:
     """What Triton asks a driver for before it compiles."""
 
-    def get_current_target(self):
+    def get_current_target(self) -> GPUTarget:
         return GPUTarget("cuda", 90, 32)
 
-    def get_current_device(self):
+    def get_current_device(self) -> int:
         return 0
 
-    def get_current_stream(self, device):
+    def get_current_stream(self, device: int) -> int:
         return 0
 
 
-def compile_only(launch):
-    def run(self, *args, grid, warmup, **kwargs):
+def compile_only(launch: Callable[..., Any]) -> Callable[..., Any]:
+    def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         kernel = launch(self, *args, grid=grid, warmup=True, **kwargs)
         print(kernel.name if "cubin" in kernel.asm else "")
         return kernel
@@ -39,13 +42,13 @@ def compile_only(launch):
     return run
 
 
-def graph(lengths, longest):
+def graph(lengths: list[int], longest: int) -> CSR:
     ends = torch.tensor([0, *lengths]).cumsum(0).int()
     edges = torch.zeros(int(ends[-1]), dtype=torch.int32)
     return CSR(ends, edges, edges, longest)
 
 
-def operators(dtype):
+def operators(dtype: torch.dtype) -> None:
     few, many = [2, 1, 3], [20, 30]
     for lengths, longest in ((few, 3), (few, 5000), (many, 30), (many, 5000)):
         csr, rows = graph(lengths, longest), len(lengths)
@@ -62,7 +65,7 @@ def operators(dtype):
     _triton.sddmm(torch.ones(rows, 2, 64, dtype=dtype), x, a, b, csr)
 
 
-def attention(dtype):
+def attention(dtype: torch.dtype) -> None:
     for lengths in ([2, 1, 3], [20, 30]):
         csr, rows = graph(lengths, 30), len(lengths)
         x, sent, received = (torch.ones(n, f, dtype=dtype) for n, f in ((4, 64), (4, 1), (rows, 1)))
@@ -73,7 +76,7 @@ def attention(dtype):
         )
 
 
-def norm_and_bias(dtype):
+def norm_and_bias(dtype: torch.dtype) -> None:
     x, nodes, scale = (torch.ones(*shape, dtype=dtype) for shape in ((128, 64), (128,), (2, 64)))
     lane, ptr = (torch.tensor(t, dtype=torch.int32) for t in ([0, 1], [0, 1, 2]))
     tracked = torch.zeros(2, dtype=torch.long)
@@ -88,14 +91,15 @@ def norm_and_bias(dtype):
     _bias_kernels.backward(out, out)
 
 
-def fill(dtype):
+def fill(dtype: torch.dtype) -> None:
     numbers = torch.zeros(9, dtype=torch.int32)
-    level = LevelSlots(**dict.fromkeys(LevelSlots._fields, numbers))
+    slots: dict[str, Any] = dict.fromkeys(LevelSlots._fields, numbers)
+    level = LevelSlots(**slots)
     links = LinkSlots(**dict.fromkeys(LinkSlots._fields, numbers))
     row, nodes, slot = _fill_kernels.rows(level, torch.ones(9, dtype=dtype), 40)
 
     filled = FilledRows(row, nodes, slot)
-    fields = dict.fromkeys(Links._fields, numbers)
+    fields: dict[str, Any] = dict.fromkeys(Links._fields, numbers)
     weight = torch.ones(2, 9, dtype=dtype)
     table = Links(**fields | {"weight": weight, "stride": 2, "longest": 9, "back_longest": 9})
     _fill_kernels.links(table, links, (level, level), (filled, filled), numbers[:3], 40)

@@ -82,7 +82,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     chosen = option.keyword or option.markexpr or option.collectonly or getattr(option, "lf", False)
     everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not chosen
     if everything and not torch.cuda.is_available() and find_spec("triton") is not None:
-        seen = _interpreted_here() | config.stash.get(_seen_by_workers, set())
+        workers: set[str] = config.stash.setdefault(_seen_by_workers, set())
+        seen = _interpreted_here() | workers
         config.stash[_never_seen] = sorted(kernels_in_source() - seen)
         if config.stash[_never_seen] and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

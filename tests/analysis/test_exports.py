@@ -3,6 +3,8 @@ import io
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -23,7 +25,7 @@ from gnn_vpa.analysis import (
 from gnn_vpa.escape import csv_text, plain
 
 
-def test_markdown_has_a_row_a_method_and_equal_columns(full_run) -> None:
+def test_markdown_has_a_row_a_method_and_equal_columns(full_run: pd.DataFrame) -> None:
     lines = to_markdown(accuracy_table(full_run)).splitlines()
     assert len(lines) == 2 + 14
     assert {line.count("|") for line in lines} == {9 + 4}
@@ -31,19 +33,21 @@ def test_markdown_has_a_row_a_method_and_equal_columns(full_run) -> None:
     assert "(2.0e-5)" in lines[2]
 
 
-def test_markdown_marks_the_best_and_may_leave_the_paper_out(make_folds) -> None:
+def test_markdown_marks_the_best_and_may_leave_the_paper_out(
+    make_folds: Callable[..., pd.DataFrame],
+) -> None:
     folds = make_folds({("MUTAG", "GIN", "sum"): [0.8] * 2, ("MUTAG", "GIN", "vpa"): [0.9] * 2})
     assert "| **90.0 ± 0.0** (86.7 ± 4.4; +3.3) ≠ |" in to_markdown(accuracy_table(folds))
     assert "86.7" not in to_markdown(accuracy_table(folds), paper=False)
 
 
-def test_markdown_shows_what_is_missing(make_folds) -> None:
+def test_markdown_shows_what_is_missing(make_folds: Callable[..., pd.DataFrame]) -> None:
     folds = make_folds({("MUTAG", "GIN", "vpa"): [0.8], ("PTC", "GCN", "vpa"): [0.8]})
     gin = to_markdown(accuracy_table(folds)).splitlines()[2]
     assert gin == "| GIN+vpa | 80.0 (86.7 ± 4.4; \N{MINUS SIGN}6.7) | \N{EN DASH} | \N{EN DASH} |"
 
 
-def test_markdown_keeps_a_name_in_its_column(make_folds) -> None:
+def test_markdown_keeps_a_name_in_its_column(make_folds: Callable[..., pd.DataFrame]) -> None:
     folds = make_folds({("a|b", "GIN", "vpa"): [0.8]})
     assert r"a\|b" in to_markdown(accuracy_table(folds)).splitlines()[0]
 
@@ -51,7 +55,9 @@ def test_markdown_keeps_a_name_in_its_column(make_folds) -> None:
 NASTY = r"50%_of & $1 #2 {x} ~^\ <y>"
 
 
-def test_latex_lines_are_complete_and_names_escaped(make_folds) -> None:
+def test_latex_lines_are_complete_and_names_escaped(
+    make_folds: Callable[..., pd.DataFrame],
+) -> None:
     folds = make_folds({(NASTY, "GIN", "vpa"): [0.8, 0.9], ("MUTAG", "GIN", "vpa"): [0.8, 0.9]})
     text = to_latex(accuracy_table(folds))
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
@@ -61,14 +67,16 @@ def test_latex_lines_are_complete_and_names_escaped(make_folds) -> None:
     assert text.isascii()
 
 
-def test_latex_separates_the_models(full_run) -> None:
+def test_latex_separates_the_models(full_run: pd.DataFrame) -> None:
     text = to_latex(accuracy_table(full_run))
     assert text.count(r"\midrule") == 5
     assert r"\textbf{" in text
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on the PATH")
-def test_latex_compiles(full_run, make_folds, tmp_path) -> None:
+def test_latex_compiles(
+    full_run: pd.DataFrame, make_folds: Callable[..., pd.DataFrame], tmp_path: Path
+) -> None:
     nasty = make_folds(
         {(NASTY, "GIN", "sum"): [0.8, float("nan")], (NASTY, "GIN", "vpa"): [0.9] * 2}
     )
@@ -83,7 +91,7 @@ def test_latex_compiles(full_run, make_folds, tmp_path) -> None:
     assert done.returncode == 0, done.stdout[-2000:]
 
 
-def test_csv_has_a_row_a_fold_and_reads_back(full_run) -> None:
+def test_csv_has_a_row_a_fold_and_reads_back(full_run: pd.DataFrame) -> None:
     shuffled = full_run.sample(frac=1, random_state=0)
     assert to_csv(shuffled) == to_csv(full_run)
     back = pd.read_csv(
@@ -95,7 +103,7 @@ def test_csv_has_a_row_a_fold_and_reads_back(full_run) -> None:
 
 # What a file must say of a mean over seven of ten folds, and of a data set of one class.
 @pytest.fixture
-def doubtful(make_folds) -> pd.DataFrame:
+def doubtful(make_folds: Callable[..., pd.DataFrame]) -> pd.DataFrame:
     folds = make_folds(
         {
             ("mine", "GIN", "sum"): [0.8] * 7 + [float("nan")] * 3,
@@ -107,19 +115,21 @@ def doubtful(make_folds) -> pd.DataFrame:
     return folds.assign(num_folds=10, classes=folds["dataset"].map({"mine": 2, "single": 1}))
 
 
-def test_markdown_says_beside_a_number_what_it_stands_for(doubtful) -> None:
+def test_markdown_says_beside_a_number_what_it_stands_for(doubtful: pd.DataFrame) -> None:
     text = to_markdown(accuracy_table(doubtful))
     assert "| GIN+sum | 80.0 ± 0.0 (7 of 10 folds) | **100.0 ± 0.0** (one class) |" in text
     assert "| 90.0 (1 data set of one class, 1 incomplete) | 0.008 (17 of 20 pairs) |" in text
 
 
-def test_latex_says_beside_a_number_what_it_stands_for(doubtful) -> None:
+def test_latex_says_beside_a_number_what_it_stands_for(doubtful: pd.DataFrame) -> None:
     text = to_latex(accuracy_table(doubtful))
     assert r"80.0 $\pm$ 0.0 (7 of 10 folds) & \textbf{100.0 $\pm$ 0.0} (one class) &" in text
     assert r"(17 of 20 pairs) \\" in text
 
 
-def test_csv_says_in_every_row_what_was_asked_for_and_of_how_many_classes(doubtful) -> None:
+def test_csv_says_in_every_row_what_was_asked_for_and_of_how_many_classes(
+    doubtful: pd.DataFrame,
+) -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv(doubtful))))
     lost = [row["fold"] for row in rows if row["status"] == "diverged"]
     assert lost == ["7", "8", "9"]
@@ -127,7 +137,7 @@ def test_csv_says_in_every_row_what_was_asked_for_and_of_how_many_classes(doubtf
     assert {row["dataset"]: row["classes"] for row in rows} == {"mine": "2", "single": "1"}
 
 
-def test_a_negative_number_stays_a_number_in_csv(make_folds) -> None:
+def test_a_negative_number_stays_a_number_in_csv(make_folds: Callable[..., pd.DataFrame]) -> None:
     folds = make_folds({("mine", "GIN", "vpa"): [0.8]}).assign(train_loss=-0.5)
     assert ",-0.5," in to_csv(folds)
 
@@ -138,7 +148,7 @@ FIXTURE = settings(deadline=None, suppress_health_check=[HealthCheck.function_sc
 
 
 def table_of(name: str) -> AccuracyTable:
-    cells = {name: Cell(86.2, 4.1, 7, note="7 of 10 folds")}
+    cells: dict[str, Cell | None] = {name: Cell(86.2, 4.1, 7, note="7 of 10 folds")}
     rows = tuple(Row("GIN", aggr, cells, None, None, None) for aggr in ("sum", "vpa"))
     return AccuracyTable(Setting("released", "auto"), (name,), (rows,))
 
@@ -173,7 +183,9 @@ def test_latex_has_a_cell_a_column_whatever_a_data_set_is_called(name: str) -> N
 @given(name=NAMES)
 @example(name="=cmd|' /C calc'!A0")
 @example(name='"quoted", with a comma')
-def test_csv_reads_back_whatever_a_data_set_is_called(make_folds, name: str) -> None:
+def test_csv_reads_back_whatever_a_data_set_is_called(
+    make_folds: Callable[..., pd.DataFrame], name: str
+) -> None:
     text = to_csv(make_folds({(name, "GIN", "vpa"): [0.8, 0.9]}))
     for row in csv.DictReader(io.StringIO(text)):
         assert csv_text(row["dataset"]) == plain(name)

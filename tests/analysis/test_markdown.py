@@ -1,6 +1,7 @@
 """A run in Markdown: complete, and no more than the numbers say."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,7 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from gnn_vpa.analysis import write_markdown
-from gnn_vpa.analysis._format import MINUS
+from gnn_vpa.analysis.format import MINUS
 from gnn_vpa.paper import published
 
 KEYS = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed"]
@@ -77,7 +78,11 @@ def _cells_by_row(text: str) -> list[int]:
     ]
 
 
-def test_a_name_cannot_break_out_of_the_page(make_folds, make_curves, tmp_path: Path) -> None:
+def test_a_name_cannot_break_out_of_the_page(
+    make_folds: Callable[..., pd.DataFrame],
+    make_curves: Callable[..., pd.DataFrame],
+    tmp_path: Path,
+) -> None:
     folds = make_folds({(NASTY, "GIN", aggr): [0.8, 0.9] for aggr in ("sum", "vpa")}, NASTY)
     made = write_markdown(folds, make_curves(folds), {NASTY: {NASTY: [NASTY]}}, tmp_path / "r.md")
     text = made.read_text(encoding="utf-8")
@@ -91,7 +96,9 @@ def test_a_name_cannot_break_out_of_the_page(make_folds, make_curves, tmp_path: 
 
 
 def test_data_sets_that_differ_in_signs_alone_have_a_picture_each(
-    make_folds, make_curves, tmp_path: Path
+    make_folds: Callable[..., pd.DataFrame],
+    make_curves: Callable[..., pd.DataFrame],
+    tmp_path: Path,
 ) -> None:
     folds = make_folds({(name, "GIN", "vpa"): [0.8, 0.9] for name in ("a b", "a-b", "数")})
     write_markdown(folds, make_curves(folds), {}, tmp_path / "r.md")
@@ -112,7 +119,9 @@ def test_every_cell_says_what_it_stands_for(exact: pd.DataFrame, tmp_path: Path)
 
 
 def test_settings_that_differ_in_signs_alone_have_a_picture_each(
-    make_folds, make_curves, tmp_path: Path
+    make_folds: Callable[..., pd.DataFrame],
+    make_curves: Callable[..., pd.DataFrame],
+    tmp_path: Path,
 ) -> None:
     cell = {("MUTAG", "GIN", "vpa"): [0.8, 0.9]}
     folds = pd.concat([make_folds(cell, variant) for variant in ("K=5", "K=-5")])

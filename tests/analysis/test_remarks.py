@@ -8,7 +8,12 @@ from gnn_vpa.analysis.remarks import remarks
 
 
 def said(variant: str, folds: int, epochs: int) -> str:
-    cell = {"dataset": "MUTAG", "model": "GIN", "aggregation": "vpa", "variant": variant}
+    cell: dict[str, object] = {
+        "dataset": "MUTAG",
+        "model": "GIN",
+        "aggregation": "vpa",
+        "variant": variant,
+    }
     cell |= {"features": "auto", "seed": 0}
     rows = pd.DataFrame([cell | {"fold": fold} for fold in range(folds)])
     curves = pd.DataFrame([cell | {"fold": 0, "epoch": epoch} for epoch in range(epochs)])

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pandas as pd
 import pytest
 
@@ -9,7 +11,7 @@ def settings(*frames: pd.DataFrame) -> dict[Setting, int]:
     return {setting: len(part) for setting, part in split_by_setting(pd.concat(frames))}
 
 
-def test_what_auto_means_is_one_setting_with_auto(make_folds) -> None:
+def test_what_auto_means_is_one_setting_with_auto(make_folds: Callable[..., pd.DataFrame]) -> None:
     """Social sets have nothing but ones; labels are what auto finds in the others."""
     ones = make_folds({("IMDB-B", "GIN", "vpa"): [0.7]}, features="ones")
     labels = make_folds({("MUTAG", "GIN", "vpa"): [0.7]}, features="labels")
@@ -17,13 +19,15 @@ def test_what_auto_means_is_one_setting_with_auto(make_folds) -> None:
     assert settings(ones, labels, auto) == {Setting("released", "auto"): 3}
 
 
-def test_ones_where_there_are_labels_is_another_setting(make_folds) -> None:
+def test_ones_where_there_are_labels_is_another_setting(
+    make_folds: Callable[..., pd.DataFrame],
+) -> None:
     cell = {("MUTAG", "GIN", "vpa"): [0.7]}
     parts = settings(make_folds(cell, features="ones"), make_folds(cell))
     assert parts == {Setting("released", "auto"): 1, Setting("released", "ones"): 1}
 
 
-def test_the_papers_own_setting_comes_first(make_folds) -> None:
+def test_the_papers_own_setting_comes_first(make_folds: Callable[..., pd.DataFrame]) -> None:
     cell = {("IMDB-B", "GIN", "vpa"): [0.7]}
     frames = [
         make_folds(cell, variant=v, features=f)
@@ -38,18 +42,20 @@ def test_the_papers_own_setting_comes_first(make_folds) -> None:
     ]
 
 
-def test_baselines_go_with_every_variant_of_their_features(make_folds) -> None:
+def test_baselines_go_with_every_variant_of_their_features(
+    make_folds: Callable[..., pd.DataFrame],
+) -> None:
     cell = {("MUTAG", "GIN", "vpa"): [0.7]}
     baseline = make_folds({("MUTAG", "WL", ""): [0.8]}, variant="")
     parts = settings(make_folds(cell), make_folds(cell, variant="printed"), baseline)
     assert parts == {Setting("released", "auto"): 2, Setting("printed", "auto"): 2}
 
 
-def test_baselines_may_stand_alone(make_folds) -> None:
+def test_baselines_may_stand_alone(make_folds: Callable[..., pd.DataFrame]) -> None:
     assert settings(make_folds({("MUTAG", "WL", ""): [0.8]})) == {Setting("released", "auto"): 1}
 
 
-def test_nothing_has_no_setting(make_folds) -> None:
+def test_nothing_has_no_setting(make_folds: Callable[..., pd.DataFrame]) -> None:
     assert settings(make_folds({("MUTAG", "WL", ""): [0.8]}).iloc[:0]) == {}
 
 
@@ -62,7 +68,7 @@ def test_appendix_has_the_degree() -> None:
     assert Setting("released", "degree").published_table == "table_a1"
 
 
-def test_options_and_protocol_set_results_apart(make_folds) -> None:
+def test_options_and_protocol_set_results_apart(make_folds: Callable[..., pd.DataFrame]) -> None:
     cell = {("MUTAG", "GIN", "vpa"): [0.7]}
     parts = settings(
         make_folds(cell),  # without such columns, as other programs may write them
@@ -77,7 +83,9 @@ def test_options_and_protocol_set_results_apart(make_folds) -> None:
     }
 
 
-def test_a_name_that_reads_like_options_is_not_taken_for_them(make_folds) -> None:
+def test_a_name_that_reads_like_options_is_not_taken_for_them(
+    make_folds: Callable[..., pd.DataFrame],
+) -> None:
     cell = {("MUTAG", "SGC", "vpa"): [0.7]}
     named, given = make_folds(cell, variant="released, K=5"), make_folds(cell, options="K=5")
     assert len(settings(named, given)) == 2

@@ -1,9 +1,13 @@
 """The peer trains what we train: otherwise its time would say nothing."""
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch_geometric.data import Batch
 
 from gnn_vpa.graphs import features, load, splits
@@ -16,13 +20,15 @@ class GivenDropout(nn.Module):
 
     uniform: torch.Tensor
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return x * (self.uniform[:, : x.shape[1]] >= 0.5) * 2 if self.training else x
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 @pytest.mark.parametrize("fold", [0, 7])
-def test_the_peer_has_our_losses_and_accuracies(tu_dir, benchmark_module, fold, dropout):
+def test_the_peer_has_our_losses_and_accuracies(
+    tu_dir: Path, benchmark_module: Callable[[str], ModuleType], fold: int, dropout: float
+) -> None:
     peer = benchmark_module("peer")
     graphs = load("MUTAG", data_dir=tu_dir)
     task = Task("gin", "vpa", options=(("dropout", dropout),))
@@ -39,7 +45,7 @@ def test_the_peer_has_our_losses_and_accuracies(tu_dir, benchmark_module, fold, 
     if dropout:
         model.dropout = GivenDropout()
 
-    def batches(epoch):
+    def batches(epoch: int) -> Iterator[Batch]:
         order = torch.randperm(len(train), generator=generator(key, "order", epoch))
         steps = train[order].split(size)
         shape = (len(steps), len(model.lins), size, graphs.num_classes)
@@ -57,7 +63,9 @@ def test_the_peer_has_our_losses_and_accuracies(tu_dir, benchmark_module, fold, 
     np.testing.assert_allclose(test, ours.curve_test_acc, rtol=0, atol=1e-6)
 
 
-def test_its_loader_shows_every_training_graph_once(tu_dir, benchmark_module):
+def test_its_loader_shows_every_training_graph_once(
+    tu_dir: Path, benchmark_module: Callable[[str], ModuleType]
+) -> None:
     peer = benchmark_module("peer")
     graphs = load("MUTAG", data_dir=tu_dir)
     split = splits(graphs.y)[0]
@@ -75,7 +83,9 @@ def test_its_loader_shows_every_training_graph_once(tu_dir, benchmark_module):
 @pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores")
 @pytest.mark.filterwarnings("ignore:Please use the new API settings to control TF32")
 @pytest.mark.filterwarnings(r"ignore::DeprecationWarning:torch\.")
-def test_every_manner_of_the_gpu_computes_the_same(tu_dir, benchmark_module):
+def test_every_manner_of_the_gpu_computes_the_same(
+    tu_dir: Path, benchmark_module: Callable[[str], ModuleType]
+) -> None:
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device on this machine")
     peer = benchmark_module("peer")

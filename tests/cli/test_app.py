@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 import typer
@@ -106,7 +107,7 @@ def _help(command: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def _command(names: list[str]) -> TyperCommand:
-    found = typer.main.get_group(app)
+    found: Any = typer.main.get_group(app)
     for name in names:
         found = found.commands[name]
     return found

@@ -1,8 +1,10 @@
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from gnn_vpa.cli._app import app
 from gnn_vpa.experiments.depth import run as running
@@ -11,15 +13,15 @@ QUICK = ["MUTAG", "--depths", "2,3", "--epochs", "1", "--width", "4", "--aggr", 
 
 
 @pytest.fixture
-def run(tu_dir: Path, tmp_path: Path):  # type: ignore[no-untyped-def]
-    def invoke(*arguments: str):  # type: ignore[no-untyped-def]
+def run(tu_dir: Path, tmp_path: Path) -> Callable[..., Result]:
+    def invoke(*arguments: str) -> Result:
         common = ["--out", str(tmp_path / "depth"), "--data-dir", str(tu_dir), "--device", "cpu"]
         return CliRunner().invoke(app, ["depth", *arguments, *common])
 
     return invoke
 
 
-def test_a_run_leaves_tables_and_a_figure(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_run_leaves_tables_and_a_figure(run: Callable[..., Result], tmp_path: Path) -> None:
     result = run(*QUICK)
     assert result.exit_code == 0, result.output
     left = {path.name for path in (tmp_path / "depth").iterdir()}
@@ -31,18 +33,18 @@ def test_a_run_leaves_tables_and_a_figure(run, tmp_path: Path) -> None:  # type:
     assert "[2/2]" in result.stderr
 
 
-def test_the_same_command_has_nothing_left_to_do(run) -> None:  # type: ignore[no-untyped-def]
+def test_the_same_command_has_nothing_left_to_do(run: Callable[..., Result]) -> None:
     first, second = run(*QUICK), run(*QUICK)
     assert "0 jobs to run, 0 networks, 2 finished before" in second.stderr
     assert first.stdout == second.stdout
 
 
-def test_an_interrupted_run_keeps_what_is_finished(  # type: ignore[no-untyped-def]
-    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_interrupted_run_keeps_what_is_finished(
+    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, calls = running.run_job, []
+    real, calls = running.run_job, []  # type: ignore[attr-defined]
 
-    def interrupted(*arguments):  # type: ignore[no-untyped-def]
+    def interrupted(*arguments: Any) -> Any:
         calls.append(arguments)
         if len(calls) == 2:
             raise KeyboardInterrupt
@@ -68,7 +70,9 @@ def test_an_interrupted_run_keeps_what_is_finished(  # type: ignore[no-untyped-d
         (["MUTAG", "--residuals", "maybe"], "--residuals: 'maybe' is unknown"),
     ],
 )
-def test_wrong_use_ends_with_a_message(run, arguments: list[str], message: str) -> None:  # type: ignore[no-untyped-def]
+def test_wrong_use_ends_with_a_message(
+    run: Callable[..., Result], arguments: list[str], message: str
+) -> None:
     result = run(*arguments)
     assert result.exit_code == 2
     assert message in result.stderr

@@ -80,7 +80,7 @@ def test_a_plan_says_how_many_processes_there_are_and_why(
 ) -> None:
     run_grid(select(short, ["sgc", "mutag"]), tmp_path, device="cpu")
     monkeypatch.delenv("GNN_VPA_WORKERS")
-    monkeypatch.setattr(_plan.Host, "here", lambda: Host(cores=8, memory=1_200_000_000))
+    monkeypatch.setattr(Host, "here", lambda: Host(cores=8, memory=1_200_000_000))
     lines = _reproduce("table1", "--plan", "--out", str(tmp_path)).stdout.splitlines()
     assert lines[-2] == "2 processes: 8 cores, memory for 2 (554 MB each)."
     assert "cells would run in 2 processes: about" in lines[-1]

@@ -22,7 +22,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if compiler is None or not sys.platform.startswith("linux"):
         pytest.skip("needs a C compiler, and a linker that knows LD_PRELOAD: on Linux, with cc")
     path = tmp_path_factory.mktemp("shim") / "shim.so"
-    command = [compiler, "-shared", "-fPIC", "-o", path, FAULTS / "shim.c", "-ldl"]
+    command = [compiler, "-shared", "-fPIC", "-o", str(path), str(FAULTS / "shim.c"), "-ldl"]
     subprocess.run(command, check=True)
     return path
 

@@ -137,7 +137,7 @@ def test_only_refuses_what_it_does_not_know_and_what_is_nothing() -> None:
 
 
 def test_options_are_plain_numbers_whatever_they_came_as() -> None:
-    (cell,) = expand(["MUTAG"], aggrs=["vpa"], options={"width": np.int64(8)}).cells
+    (cell,) = expand(["MUTAG"], aggrs=["vpa"], options={"width": np.int64(8)}).cells  # type: ignore[dict-item]
     assert cell.task.options == (("width", 8),)
     assert type(cell.task.options[0][1]) is int
 

@@ -26,7 +26,7 @@ from gnn_vpa.experiments import (
     run_grid,
 )
 from gnn_vpa.experiments.identity import labels
-from gnn_vpa.graphs import GraphSet
+from gnn_vpa.graphs import AbsentError, GraphSet
 from gnn_vpa.paper import archive_content, archive_names, paper_name
 from gnn_vpa.training import Protocol, checkpoint
 
@@ -184,7 +184,7 @@ def test_finished_results_of_a_benchmark_need_no_data(
 ) -> None:
     _run("MUTAG", out=tmp_path)
     content = identify(_cells("MUTAG")).cells[0].content
-    absent = identity.AbsentError("MUTAG is not on this machine", "MUTAG")
+    absent = AbsentError("MUTAG is not on this machine", "MUTAG")
 
     def load(*_: object) -> GraphSet:
         raise absent

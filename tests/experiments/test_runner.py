@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from gnn_vpa.experiments._workers import Order
 
 from gnn_vpa.analysis import split_by_setting
 from gnn_vpa.errors import GnnVpaError, UsageError
@@ -211,7 +212,7 @@ def test_a_cell_that_no_other_process_can_run_is_run_here_where_its_error_can_be
             if group.cells == (cells[0],):  # the lock of a process that was killed
                 (tmp_path / "checkpoints" / f"{cells[1].key}.lock").write_text("host 1\n")
 
-    def fails(order: runner.Order) -> None:
+    def fails(order: Order) -> None:
         asked.append(list(order.cells))  # it cannot read the data, say
 
     monkeypatch.setattr(runner, "run_alone", fails)
@@ -275,11 +276,11 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_provenance_says_what_when_and_with_what(fake_fit: FakeFit, tmp_path: Path) -> None:
     run_grid(_cells(aggrs=["vpa"]), tmp_path, device="cpu", configuration={"command": "run"})
     provenance = read_provenance(tmp_path)
-    session = provenance["sessions"]["1"]  # type: ignore[index]
+    session = provenance["sessions"]["1"]
     assert session["versions"]["torch"] == torch.__version__
     assert session["configuration"] == {"command": "run"}
     assert session["started"] <= session["finished"]
-    assert provenance["configuration"]["epochs"] == [3]  # type: ignore[index]
+    assert provenance["configuration"]["epochs"] == [3]
 
 
 def test_a_store_can_be_opened_twice(tmp_path: Path) -> None:

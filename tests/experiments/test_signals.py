@@ -73,9 +73,9 @@ def test_options_of_any_size_are_reported(toy: GraphSet, tmp_path: Path) -> None
         options = {"dropout": dropout}
         run_grid(_cells(toy, aggrs=["vpa"], options=options), tmp_path, device="cpu")
     results = gnn_vpa.Results(tmp_path)
-    options = {f"dropout={d}" for d in ("1e-05", "0.30000001", "0.30000002")}
-    assert set(results.folds["options"]) == set(results.signals["options"]) == options
-    assert set(results.table["options"]) == options
+    shown = {f"dropout={d}" for d in ("1e-05", "0.30000001", "0.30000002")}
+    assert set(results.folds["options"]) == set(results.signals["options"]) == shown
+    assert set(results.table["options"]) == shown
     page = results.report().read_text()
     assert page.count("The signal at the start, beside the accuracy") == 3
 

@@ -48,7 +48,7 @@ def test_assistants_leave_with_the_process_they_work_for(
     program = _ENDLESS.format(out=str(tmp_path))
     parent = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
     try:
-        assistant = _until(lambda: child_of(parent.pid, "_workers"), 60)
+        assistant = _until(lambda: child_of(parent.pid, "experiments.workers"), 60)
         assert assistant is not None
         _until(lambda: len(list(tmp_path.glob("checkpoints/*.lock"))) == 2, 60)
         parent.send_signal(end)
@@ -75,7 +75,7 @@ def test_after_ctrl_c_the_states_of_all_processes_are_kept(tmp_path: Path) -> No
     assert len(list(tmp_path.glob("checkpoints/*"))) == 2  # and neither locks nor halves of files
 
 
-def _until(condition, seconds):
+def _until(condition: Callable[[], Any], seconds: float) -> Any:
     """Wait until ``condition`` gives something true, and return it; None when time is up."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

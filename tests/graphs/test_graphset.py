@@ -190,7 +190,7 @@ GOOD = Data(x=torch.ones(2, 3), edge_index=EDGES, y=0)
 )
 def test_a_graph_that_cannot_be_used_is_named(bad: object, message: str) -> None:
     with pytest.raises(UsageError, match=f"mine, graph 1: .*{message}"):
-        GraphSet.from_pyg([GOOD, bad], "mine")  # type: ignore[list-item]
+        GraphSet.from_pyg([GOOD, bad], "mine")
 
 
 def test_no_graphs_at_all() -> None:

@@ -4,13 +4,14 @@ from collections import Counter
 
 import pytest
 import torch
+from torch import Tensor
 
 from gnn_vpa.graphs import levels
 from gnn_vpa.graphs.colours import refinements
 
 
 @pytest.fixture(params=range(5))
-def graphs(request):
+def graphs(request: pytest.FixtureRequest) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Some random graphs: pointers of nodes, edges by target, and a kind for each node."""
     draw = torch.Generator().manual_seed(request.param)
     sizes = torch.randint(0, 7, (6,), generator=draw)
@@ -26,7 +27,9 @@ def graphs(request):
 
 
 @pytest.mark.parametrize("sets", [False, True], ids=["multisets", "sets"])
-def test_levels_hold_what_counting_finds(graphs, sets):
+def test_levels_hold_what_counting_finds(
+    graphs: tuple[Tensor, Tensor, Tensor, Tensor], sets: bool
+) -> None:
     node_ptr, rowptr, col, kinds = graphs
     colours = [c.tolist() for c in refinements(rowptr, col, kinds, 3, ignore_counts=sets)]
     found = levels(node_ptr, rowptr, col, kinds, 3, ignore_counts=sets)
@@ -51,7 +54,7 @@ def test_levels_hold_what_counting_finds(graphs, sets):
             assert sets or table == around
 
 
-def test_sets_tell_less_apart():
+def test_sets_tell_less_apart() -> None:
     """Two leaves or three are the same to a maximum."""
     rowptr = torch.tensor([0, 2, 3, 4, 7, 8, 9, 10])
     col = torch.tensor([1, 2, 0, 0, 4, 5, 6, 3, 3, 3])
@@ -61,7 +64,9 @@ def test_sets_tell_less_apart():
 
 
 @pytest.mark.parametrize("sets", [False, True], ids=["multisets", "sets"])
-def test_graphs_apart_have_colours_of_their_own_one_after_the_other(graphs, sets):
+def test_graphs_apart_have_colours_of_their_own_one_after_the_other(
+    graphs: tuple[Tensor, Tensor, Tensor, Tensor], sets: bool
+) -> None:
     node_ptr, rowptr, col, kinds = graphs
     found = levels(node_ptr, rowptr, col, kinds, 3, ignore_counts=sets, per_graph=True)
     together = levels(node_ptr, rowptr, col, kinds, 3, ignore_counts=sets)

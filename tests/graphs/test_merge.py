@@ -1,9 +1,12 @@
 """Merged graphs: every node and edge is counted, and a network cannot tell the difference."""
 
+from pathlib import Path
+
 import pytest
 import torch
+from torch import Tensor
 
-from gnn_vpa.graphs import features, load, merge
+from gnn_vpa.graphs import GraphSet, features, load, merge
 from gnn_vpa.ops import Graph, aggregate
 
 SETS = [
@@ -12,7 +15,7 @@ SETS = [
 ]  # fmt: skip
 
 
-def sample(graphs, count=60):
+def sample(graphs: GraphSet, count: int = 60) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return the first graphs of a data set as CSR, with a kind for each node."""
     node_ptr = graphs.node_ptr[: count + 1]
     num_nodes = int(node_ptr[-1])
@@ -24,7 +27,7 @@ def sample(graphs, count=60):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_layers_compute_the_same_on_every_real_set(tu_dir, name):
+def test_layers_compute_the_same_on_every_real_set(tu_dir: Path, name: str) -> None:
     node_ptr, rowptr, col, kinds = sample(load(name, data_dir=tu_dir))
     layers, num_nodes, num_graphs = 3, len(rowptr) - 1, len(node_ptr) - 1
     small = merge(node_ptr, rowptr, col, kinds, layers)
@@ -57,7 +60,7 @@ def test_layers_compute_the_same_on_every_real_set(tu_dir, name):
         torch.testing.assert_close(results[0], results[1], rtol=1e-9, atol=1e-9)
 
 
-def test_one_round_too_few_is_not_enough():
+def test_one_round_too_few_is_not_enough() -> None:
     # The ends of two paths look alike to one layer, and not to three.
     lengths = (4, 5)
     rows = [
@@ -74,7 +77,7 @@ def test_one_round_too_few_is_not_enough():
     assert len(merge(one_graph, rowptr, col, kinds, 4).node) == 5
 
 
-def test_nodes_of_different_graphs_stay_apart():
+def test_nodes_of_different_graphs_stay_apart() -> None:
     pairs = torch.tensor([0, 1, 2, 3, 4]), torch.tensor([1, 0, 3, 2])
     small = merge(torch.tensor([0, 2, 4]), *pairs, torch.zeros(4, dtype=torch.long), 2)
     assert small.node.tolist() == [0, 2]
@@ -83,7 +86,7 @@ def test_nodes_of_different_graphs_stay_apart():
     assert small.edge_index.tolist() == [[0, 1], [0, 1]]
 
 
-def test_graphs_without_nodes_or_edges():
+def test_graphs_without_nodes_or_edges() -> None:
     nothing = torch.empty(0, dtype=torch.long)
     small = merge(
         torch.tensor([0, 0, 2, 2]), torch.zeros(3).long(), nothing, torch.tensor([0, 0]), 2

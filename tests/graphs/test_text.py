@@ -1,6 +1,7 @@
 import io
 import math
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from gnn_vpa.errors import GnnVpaError
 from gnn_vpa.graphs import _text
 
 
-def read(text: bytes, dtype: type[int] | type[float] = int, columns: int | None = None):
+def read(
+    text: bytes, dtype: type[int] | type[float] = int, columns: int | None = None
+) -> list[Any]:
     blocks = [values for _, values in _text.read_blocks(io.BytesIO(text), "F", dtype, columns)]
     return np.concatenate(blocks).tolist() if blocks else []
 
@@ -147,7 +150,7 @@ class Endless(io.RawIOBase):
 )
 def test_a_line_without_an_end_is_not_waited_for(content: bytes) -> None:
     with pytest.raises(GnnVpaError, match=r"F, line 1: no line of numbers ends within"):
-        list(_text.read_blocks(Endless(content), "F", int))
+        list(_text.read_blocks(Endless(content), "F", int))  # type: ignore[arg-type]
 
 
 def test_a_zip_is_asked_for_little_at_once() -> None:

@@ -1,7 +1,7 @@
 """The paper's models built from PyG's own layers, and batches to compare with them."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -95,7 +95,7 @@ class PyGModel(nn.Module):
                 for width in widths
             )
             self.norms = nn.ModuleList(nn.BatchNorm1d(64) for _ in widths)
-            self.head = _LevelsHead([*widths, 64], num_classes)
+            self.head: Any = _LevelsHead([*widths, 64], num_classes)
             return
         widths = [in_channels, 64, 64, 64, 64]
         if name == "gcn":
@@ -113,7 +113,7 @@ class PyGModel(nn.Module):
             levels = [x]
             for conv, norm in zip(self.convs, self.norms, strict=True):
                 levels.append(F.relu(norm(conv(levels[-1], edge_index))))
-            return sum(
+            return sum(  # type: ignore[return-value]
                 _drop(lin(_pool(h, batch, self.aggr)), None if uniform is None else uniform[k])
                 for k, (lin, h) in enumerate(zip(self.head.lins, levels, strict=True))
             )

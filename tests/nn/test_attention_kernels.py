@@ -1,7 +1,11 @@
 """A layer's attention as one operation against its definition, target by target."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
+from torch import Tensor
 
 from gnn_vpa.nn import GAT, Hop, WeightedGraph
 from gnn_vpa.ops import Graph, use_backend
@@ -14,7 +18,9 @@ ROWS = {
 }
 
 
-def graph_of(lengths, num_sources, device, multiplicity=None):
+def graph_of(
+    lengths: list[int], num_sources: int, device: str, multiplicity: Tensor | None = None
+) -> tuple[Graph, Tensor]:
     """Return a random graph of these in-degrees, its edges in the order of their targets."""
     draw = torch.Generator().manual_seed(0)
     target = torch.repeat_interleave(torch.tensor(lengths))
@@ -23,7 +29,9 @@ def graph_of(lengths, num_sources, device, multiplicity=None):
     return Graph(edges, (num_sources, len(lengths)), multiplicity), edges
 
 
-def by_definition(x, sent, received, edges, counts, power):
+def by_definition(
+    x: Tensor, sent: Tensor, received: Tensor, edges: Tensor, counts: Tensor, power: Tensor
+) -> Tensor:
     source, target = edges
     logits = torch.nn.functional.leaky_relu(sent[source] + received[target], SLOPE).squeeze(1)
     out = []
@@ -40,13 +48,20 @@ def by_definition(x, sent, received, edges, counts, power):
     return torch.stack(out)
 
 
-def fused(x, sent, received, graph, power):
+def fused(x: Tensor, sent: Tensor, received: Tensor, graph: Graph, power: Tensor) -> Tensor:
     from gnn_vpa.nn._fused_attention import FusedAttention
 
     return FusedAttention.apply(x, sent, received, graph, power, SLOPE)
 
 
-def check(graph, edges, counts, width, dtype, change=lambda x, sent, received: None):
+def check(
+    graph: Graph,
+    edges: Tensor,
+    counts: Tensor,
+    width: int,
+    dtype: torch.dtype,
+    change: Callable[[Tensor, Tensor, Tensor], object] = lambda x, sent, received: None,
+) -> None:
     """Compare values and gradients; ``change`` may put special values into the inputs."""
     draw = torch.Generator().manual_seed(1)
     sizes = (graph.num_sources, width), (graph.num_sources, 1), (graph.num_targets, 1)
@@ -55,7 +70,8 @@ def check(graph, edges, counts, width, dtype, change=lambda x, sent, received: N
     power = torch.rand(graph.num_targets, generator=draw, dtype=dtype).to(edges.device)
     direction = torch.randn(graph.num_targets, width, generator=draw, dtype=dtype)
     results = []
-    for function, structure in ((fused, (graph,)), (by_definition, (edges, counts))):
+    ways: list[Any] = [(fused, (graph,)), (by_definition, (edges, counts))]
+    for function, structure in ways:
         leaves = [t.clone().requires_grad_() for t in inputs]
         out = function(*leaves, *structure, power)
         gradients = torch.autograd.grad(out, leaves, direction.to(out), materialize_grads=True)
@@ -69,7 +85,9 @@ def check(graph, edges, counts, width, dtype, change=lambda x, sent, received: N
 @pytest.mark.parametrize("rows", list(ROWS))
 @pytest.mark.parametrize("width", [1, 5, 128])
 @pytest.mark.parametrize("counted", [False, True], ids=["single", "multiple"])
-def test_values_and_gradients(kernel_device, rows, width, counted, dtype):
+def test_values_and_gradients(
+    kernel_device: str, rows: str, width: int, counted: bool, dtype: torch.dtype
+) -> None:
     lengths = ROWS[rows]
     counts = torch.ones(sum(lengths), dtype=torch.long)
     if counted:
@@ -81,7 +99,9 @@ def test_values_and_gradients(kernel_device, rows, width, counted, dtype):
 
 @pytest.mark.parametrize("logit", [88.0, 89.0, 1e4])
 @pytest.mark.parametrize("rows", list(ROWS))
-def test_an_edge_that_does_not_count_is_none_whatever_its_logit(kernel_device, rows, logit, dtype):
+def test_an_edge_that_does_not_count_is_none_whatever_its_logit(
+    kernel_device: str, rows: str, logit: float, dtype: torch.dtype
+) -> None:
     # exp(89) is infinite in float32, and infinity times a multiplicity of 0 is NaN.
     lengths = ROWS[rows]
     counts = torch.ones(sum(lengths), dtype=torch.long, device=kernel_device)
@@ -89,34 +109,36 @@ def test_an_edge_that_does_not_count_is_none_whatever_its_logit(kernel_device, r
     counts[edges[0] == 2] = 0
     graph.multiplicity = counts
 
-    def change(x, sent, received):
+    def change(x: Tensor, sent: Tensor, received: Tensor) -> None:
         sent[2] = logit
 
     check(graph, edges, counts, 5, dtype, change)
 
 
 @pytest.mark.parametrize("rows", list(ROWS))
-def test_features_behind_an_edge_that_does_not_count_are_not_read(kernel_device, rows):
+def test_features_behind_an_edge_that_does_not_count_are_not_read(
+    kernel_device: str, rows: str
+) -> None:
     lengths = ROWS[rows]
     counts = torch.ones(sum(lengths), dtype=torch.long, device=kernel_device)
     graph, edges = graph_of(lengths, 6, kernel_device, counts)
     counts[edges[0] == 2] = 0
     graph.multiplicity = counts
 
-    def change(x, sent, received):
+    def change(x: Tensor, sent: Tensor, received: Tensor) -> None:
         x[2] = torch.inf
 
     check(graph, edges, counts, 5, torch.float64, change)
 
 
 @pytest.mark.parametrize("big", [1e4, -1e4])
-def test_large_logits_do_not_overflow(kernel_device, big, dtype):
+def test_large_logits_do_not_overflow(kernel_device: str, big: float, dtype: torch.dtype) -> None:
     graph, edges = graph_of(ROWS["few"], 6, kernel_device)
     counts = torch.ones(graph.num_edges, dtype=torch.long, device=kernel_device)
     check(graph, edges, counts, 5, dtype, lambda x, sent, received: received.add_(big))
 
 
-def test_a_target_whose_edges_do_not_count_gets_zero(kernel_device):
+def test_a_target_whose_edges_do_not_count_gets_zero(kernel_device: str) -> None:
     graph, edges = graph_of([3, 2], 4, kernel_device)
     counts = torch.zeros(5, dtype=torch.long, device=kernel_device)
     graph.multiplicity = counts
@@ -124,7 +146,7 @@ def test_a_target_whose_edges_do_not_count_gets_zero(kernel_device):
 
 
 @pytest.mark.parametrize("aggr", ["default", "vpa", "power(0.3)"])
-def test_a_layer_of_gat_gives_what_the_reference_path_gives(kernel_device, aggr):
+def test_a_layer_of_gat_gives_what_the_reference_path_gives(kernel_device: str, aggr: str) -> None:
     torch.manual_seed(0)
     conv = GAT(3, 2, width=4, depth=1).to(kernel_device, torch.float64).convs[0]
     graph, _ = graph_of([4, 2, 1, 3], 4, kernel_device)

@@ -1,5 +1,7 @@
 """A bias and a ReLU at once against one after the other."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -9,16 +11,18 @@ SHAPES = pytest.mark.parametrize(("lanes", "rows", "width"), [(3, 130, 6), (1, 1
 
 
 @SHAPES
-def test_values_and_gradients(lanes, rows, width, dtype):
+def test_values_and_gradients(lanes: int, rows: int, width: int, dtype: torch.dtype) -> None:
     check(lanes, rows, width, {"device": "cpu", "dtype": dtype})
 
 
 @SHAPES
-def test_values_and_gradients_of_the_kernels(kernel_device, lanes, rows, width, dtype):
+def test_values_and_gradients_of_the_kernels(
+    kernel_device: str, lanes: int, rows: int, width: int, dtype: torch.dtype
+) -> None:
     check(lanes, rows, width, {"device": kernel_device, "dtype": dtype})
 
 
-def check(lanes, rows, width, options):
+def check(lanes: int, rows: int, width: int, options: dict[str, Any]) -> None:
     torch.manual_seed(0)
     x, bias = torch.randn(lanes * rows, width, **options), torch.randn(lanes, width, **options)
     direction = torch.randn_like(x)
@@ -35,18 +39,18 @@ def check(lanes, rows, width, options):
         torch.testing.assert_close(got, expected)
 
 
-def test_nan_stays_nan():
+def test_nan_stays_nan() -> None:
     out = bias_relu(torch.tensor([[float("nan")], [-1.0]]), torch.zeros(2, 1))
     assert out.isnan().tolist() == [[True], [False]]
 
 
-def test_nan_stays_nan_in_the_kernel(kernel_device):
+def test_nan_stays_nan_in_the_kernel(kernel_device: str) -> None:
     x = torch.tensor([[float("nan")], [-1.0]], device=kernel_device)
     out = bias_relu(x, torch.zeros(2, 1, device=kernel_device))
     assert out.isnan().tolist() == [[True], [False]]
 
 
-def test_one_model_is_differentiable_twice():
+def test_one_model_is_differentiable_twice() -> None:
     x = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
     bias = torch.randn(3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradgradcheck(bias_relu, (x, bias))

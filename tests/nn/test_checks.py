@@ -1,7 +1,12 @@
+from collections.abc import Callable
+
 import pytest
 import torch
+from torch import Tensor
 
 from gnn_vpa import UsageError, build_model
+
+from .conftest import Batch
 
 
 @pytest.mark.parametrize(
@@ -16,7 +21,9 @@ from gnn_vpa import UsageError, build_model
         ([[1.0] * 5] * 23, "x: expected a tensor, got list"),
     ],
 )
-def test_wrong_features_are_named(kind, x, message, make_batch):
+def test_wrong_features_are_named(
+    kind: tuple[str, str], x: Tensor, message: str, make_batch: Callable[..., Batch]
+) -> None:
     _, edge_index, batch = make_batch(0)
     with pytest.raises(UsageError, match=message):
         build_model(kind[0], 5, 2, kind[1])(x, edge_index, batch)
@@ -31,14 +38,18 @@ def test_wrong_features_are_named(kind, x, message, make_batch):
         ([1] * 23, "nodes: expected a tensor, got list"),
     ],
 )
-def test_wrong_numbers_of_nodes_are_named(kind, nodes, message, make_batch):
+def test_wrong_numbers_of_nodes_are_named(
+    kind: tuple[str, str], nodes: object, message: str, make_batch: Callable[..., Batch]
+) -> None:
     x, edge_index, batch = make_batch(0)
     with pytest.raises(UsageError, match=message):
         build_model(kind[0], 5, 2, kind[1]).double()(x, edge_index, batch, nodes)
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
-def test_codes_are_one_hot_features(kind, dtype, make_batch):
+def test_codes_are_one_hot_features(
+    kind: tuple[str, str], dtype: torch.dtype, make_batch: Callable[..., Batch]
+) -> None:
     x, edge_index, batch = make_batch(0)
     codes = x.argmax(1).to(dtype)
     model = build_model(kind[0], 5, 2, kind[1]).double().eval()
@@ -46,7 +57,7 @@ def test_codes_are_one_hot_features(kind, dtype, make_batch):
     torch.testing.assert_close(model(codes, edge_index, batch), written_out)
 
 
-def test_a_batch_without_nodes_has_no_scores(kind):
+def test_a_batch_without_nodes_has_no_scores(kind: tuple[str, str]) -> None:
     model = build_model(kind[0], 5, 2, kind[1]).eval()
     edge_index, batch = torch.empty(2, 0, dtype=torch.int64), torch.empty(0, dtype=torch.int64)
     assert model(torch.empty(0, 5), edge_index, batch).shape == (0, 2)

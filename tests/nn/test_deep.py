@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 from torch.func import functional_call, stack_module_state
@@ -34,6 +36,7 @@ def test_a_residual_preserves_the_variance_of_uncorrelated_parts(
     model = DeepGCN(16, 2, width=256, depth=2, branch=branch)
     loops = torch.arange(400).expand(2, -1)  # a neighbour each: vpa is the identity
     with torch.no_grad():
+        conv: Any
         for conv in model.convs:
             for lin in (conv.lin_rel, conv.lin_root):
                 lin.weight.normal_(0, lin.in_features**-0.5, generator=generator)

@@ -5,7 +5,7 @@ from gnn_vpa import UsageError
 from gnn_vpa.nn._dropout import Dropout
 
 
-def test_given_numbers_decide():
+def test_given_numbers_decide() -> None:
     x = torch.randn(100, 3, requires_grad=True)
     uniform = torch.rand(100, 3)
     out = Dropout(0.25)(x, uniform)
@@ -14,7 +14,7 @@ def test_given_numbers_decide():
     torch.testing.assert_close(x.grad, (uniform >= 0.25) / 0.75)
 
 
-def test_without_numbers_it_is_torch_own():
+def test_without_numbers_it_is_torch_own() -> None:
     x = torch.randn(50)
     torch.manual_seed(0)
     ours = Dropout(0.5)(x)
@@ -22,13 +22,13 @@ def test_without_numbers_it_is_torch_own():
     assert torch.equal(ours, torch.nn.Dropout(0.5)(x))
 
 
-def test_evaluation_drops_nothing():
+def test_evaluation_drops_nothing() -> None:
     x = torch.randn(50)
     dropout = Dropout(0.5).eval()
     assert torch.equal(dropout(x), x)
     assert torch.equal(dropout(x, torch.zeros(50)), x)
 
 
-def test_numbers_of_another_shape_are_refused():
+def test_numbers_of_another_shape_are_refused() -> None:
     with pytest.raises(UsageError, match=r"uniform: expected shape \[4, 2\], got \[4, 1\]"):
         Dropout(0.5)(torch.ones(4, 2), torch.ones(4, 1))

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import Tensor
 
 from gnn_vpa.nn import LaneRows
 from gnn_vpa.nn._batch_norm import BatchNorm
@@ -13,8 +14,8 @@ SIZES = [(1, 5, 3), (3, 64, 64), (3, 700, 3), (1, 200, 130), (1, 4200, 3)]  # la
 @pytest.mark.parametrize(("lanes", "rows", "width"), SIZES)
 @pytest.mark.parametrize("relu", [False, True])
 def test_values_gradients_and_statistics_are_those_of_the_formula(
-    kernel_device, lanes, rows, width, relu, dtype
-):
+    kernel_device: str, lanes: int, rows: int, width: int, relu: bool, dtype: torch.dtype
+) -> None:
     draw = torch.Generator().manual_seed(0)
     nodes = torch.randint(0, 4, (lanes * rows,), generator=draw).float()
     if lanes == 3:
@@ -22,7 +23,7 @@ def test_values_gradients_and_statistics_are_those_of_the_formula(
     check(nodes.to(kernel_device), lanes, lanes * rows, width, relu, dtype, kernel_device)
 
 
-def test_lanes_may_own_blocks_of_rows(kernel_device, dtype):
+def test_lanes_may_own_blocks_of_rows(kernel_device: str, dtype: torch.dtype) -> None:
     # The second lane has no node, the third two blocks; the last block is idle.
     lane = torch.tensor([0, 1, 2, 2, 2], dtype=torch.int32, device=kernel_device)
     ptr = torch.tensor([0, 1, 2, 4], dtype=torch.int32, device=kernel_device)
@@ -32,15 +33,25 @@ def test_lanes_may_own_blocks_of_rows(kernel_device, dtype):
     check(blocks, 3, 80, 5, True, dtype, kernel_device)
 
 
-def check(nodes, lanes, rows, width, relu, dtype, device):
+def check(
+    nodes: Tensor | LaneRows,
+    lanes: int,
+    rows: int,
+    width: int,
+    relu: bool,
+    dtype: torch.dtype,
+    device: str,
+) -> None:
     draw = torch.Generator().manual_seed(1)
 
-    def random(*shape):
+    def random(*shape: int) -> Tensor:
         return torch.randn(shape, generator=draw, dtype=dtype).to(device)
 
     x, direction, offset = random(rows, width) * 3 + 5, random(rows, width), random(width)
     if isinstance(nodes, LaneRows):
-        direction[int(nodes.ptr[-1]) * (rows // len(nodes.lane)) :] = 0  # idle: nothing reads them
+        direction[int(nodes.ptr[-1]) * (rows // nodes.lane.numel()) :] = (
+            0  # idle: nothing reads them
+        )
     weights = {name: random(lanes, width) for name in ("weight", "bias")}
     results = []
     for backend in ("triton", "reference"):
@@ -60,6 +71,6 @@ def check(nodes, lanes, rows, width, relu, dtype, device):
             judged = torch.func.functional_call(norm, (own, buffers), arguments, options)
         gradients = [rows_in.grad, *(w.grad for w in own.values())]
         results.append([out.detach(), judged.detach(), *gradients, *buffers.values()])
-    close = {"rtol": 2e-4, "atol": 2e-3} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
+    rtol, atol = (2e-4, 2e-3) if dtype == torch.float32 else (1e-9, 1e-9)
     for got, expected in zip(*results, strict=True):
-        torch.testing.assert_close(got, expected, **close)
+        torch.testing.assert_close(got, expected, rtol=rtol, atol=atol)

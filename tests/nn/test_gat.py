@@ -6,7 +6,7 @@ from gnn_vpa.ops import Graph
 
 
 @pytest.mark.parametrize(("aggr", "expected"), [("default", 1.0), ("vpa", 3.0)])
-def test_uniform_attention_over_nine_neighbours(aggr, expected):
+def test_uniform_attention_over_nine_neighbours(aggr: str, expected: float) -> None:
     # Without attention vectors every weight is 1/9: equal neighbours give 9 * 1/9 = 1, and
     # divided by sqrt(9 * 1/81) = 1/3 they give 3.
     conv = GAT(1, 2, aggr, width=1, depth=1).convs[0]

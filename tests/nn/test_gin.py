@@ -1,11 +1,16 @@
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
 from gnn_vpa.nn import GIN
 
+from .conftest import Batch
 
-def test_every_level_is_scored(make_batch):
+
+def test_every_level_is_scored(make_batch: Callable[..., Batch]) -> None:
     x, edge_index, batch = make_batch(0)
-    model = GIN(5, 2, depth=3).double().eval()
+    model: Any = GIN(5, 2, depth=3).double().eval()
     total = model(x, edge_index, batch)
     assert len(model.head.lins) == 4
     for lin in model.head.lins:
@@ -17,7 +22,7 @@ def test_every_level_is_scored(make_batch):
             lin.weight.copy_(before)
 
 
-def test_vpa_and_sum_differ_by_the_roots_of_the_counts():
+def test_vpa_and_sum_differ_by_the_roots_of_the_counts() -> None:
     # One layer deep, before any weight: level 0 pools the input alone.
     x, none = torch.ones(9, 1), torch.empty(2, 0, dtype=torch.int64)
     batch = torch.zeros(9, dtype=torch.int64)

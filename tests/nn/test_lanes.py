@@ -1,7 +1,8 @@
 """Three models side by side against the same three one by one."""
 
+from collections.abc import Callable
 from copy import deepcopy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -10,9 +11,11 @@ from torch.func import functional_call, stack_module_state
 from torch.nn import functional as F
 
 from gnn_vpa import UsageError, build_model
-from gnn_vpa.nn import WeightedGraph
+from gnn_vpa.nn import Model, WeightedGraph
 from gnn_vpa.nn._lanes import add_bias, by_lane
 from gnn_vpa.ops import Graph
+
+from .conftest import Batch
 
 SLOTS = 30
 GRAPHS = 4
@@ -20,19 +23,19 @@ SIZES = [23, 30, 17]
 
 # A bias in front of a BatchNorm has a gradient of 0, but for rounding. Adam divides rounding by
 # rounding there, unless its epsilon is well above it.
-ADAM = {"lr": 0.001, "eps": 1e-5}
+ADAM: dict[str, Any] = {"lr": 0.001, "eps": 1e-5}
 
 
 class Lanes(NamedTuple):
     """The batches of all lanes as one, each padded to the same number of slots."""
 
     x: Tensor
-    graph: Graph
-    readout: Graph
+    graph: Any
+    readout: Any
     nodes: Tensor
 
 
-def _side_by_side(batches, padding_value=3):
+def _side_by_side(batches: list[Batch], padding_value: int = 3) -> Lanes:
     rows, edges, members, counts = [], [], [], []
     for lane, (x, edge_index, batch) in enumerate(batches):
         padding = SLOTS - len(x)
@@ -50,7 +53,7 @@ def _side_by_side(batches, padding_value=3):
     )
 
 
-def _models(name, aggregations):
+def _models(name: str, aggregations: list[str]) -> list[Model]:
     models = []
     for seed, aggr in enumerate(aggregations):
         torch.manual_seed(seed)
@@ -58,16 +61,16 @@ def _models(name, aggregations):
     return models
 
 
-def _uniforms(model):
+def _uniforms(model: Model) -> list[Tensor]:
     return [torch.rand(model.dropout_shape(GRAPHS), dtype=torch.float64) for _ in SIZES]
 
 
-def _assert_lane(stacked, alone, lane):
+def _assert_lane(stacked: dict[str, Tensor], alone: dict[str, Any], lane: int) -> None:
     for name, value in alone.items():
         torch.testing.assert_close(stacked[name][lane], value, rtol=1e-9, atol=1e-9, msg=name)
 
 
-def _train_both(models, batches, lanes):
+def _train_both(models: list[Model], batches: list[Batch], lanes: Lanes) -> None:
     """Take three steps of Adam both ways, and compare scores, gradients, weights and buffers."""
     classes = torch.tensor([0, 2, 1, 0])
     template = deepcopy(models[0])
@@ -100,13 +103,17 @@ def _train_both(models, batches, lanes):
         torch.testing.assert_close(scores, model.eval()(*batch), rtol=1e-9, atol=1e-9)
 
 
-def test_three_lanes_train_as_three_models(kind, make_batch):
+def test_three_lanes_train_as_three_models(
+    kind: tuple[str, str], make_batch: Callable[..., Batch]
+) -> None:
     name, aggr = kind
     batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
     _train_both(_models(name, [aggr] * 3), batches, _side_by_side(batches))
 
 
-def test_three_lanes_of_one_hot_codes_train_as_three_models(kind, make_batch):
+def test_three_lanes_of_one_hot_codes_train_as_three_models(
+    kind: tuple[str, str], make_batch: Callable[..., Batch]
+) -> None:
     name, aggr = kind
     batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
     batches = [batch._replace(x=batch.x.argmax(1)) for batch in batches]
@@ -114,11 +121,11 @@ def test_three_lanes_of_one_hot_codes_train_as_three_models(kind, make_batch):
 
 
 @pytest.mark.parametrize("name", ["gin", "gcn"])
-def test_lanes_may_differ_in_their_aggregation(name, make_batch):
+def test_lanes_may_differ_in_their_aggregation(name: str, make_batch: Callable[..., Batch]) -> None:
     batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
     lanes = _side_by_side(batches)
 
-    def scaled(graph, count):
+    def scaled(graph: Graph, count: Tensor) -> WeightedGraph:
         return WeightedGraph(
             graph, scale=by_lane(count.clamp(min=1).double(), 3).pow(power).flatten()
         )
@@ -130,7 +137,7 @@ def test_lanes_may_differ_in_their_aggregation(name, make_batch):
     _train_both(_models(name, ["sum", "mean", "vpa"]), batches, lanes)
 
 
-def test_padding_changes_nothing(kind, make_batch):
+def test_padding_changes_nothing(kind: tuple[str, str], make_batch: Callable[..., Batch]) -> None:
     name, aggr = kind
     batch = make_batch(0)
     model = build_model(name, 5, 3, aggr).double()
@@ -147,7 +154,9 @@ def test_padding_changes_nothing(kind, make_batch):
     torch.testing.assert_close(runs[0], runs[1], rtol=1e-9, atol=1e-9)
 
 
-def test_an_idle_lane_keeps_its_statistics_and_harms_no_other(kind, make_batch):
+def test_an_idle_lane_keeps_its_statistics_and_harms_no_other(
+    kind: tuple[str, str], make_batch: Callable[..., Batch]
+) -> None:
     name, aggr = kind
     batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
     lanes = _side_by_side(batches)
@@ -165,13 +174,13 @@ def test_an_idle_lane_keeps_its_statistics_and_harms_no_other(kind, make_batch):
         assert not torch.equal(buffer[0], old[0])
 
 
-def test_lanes_compile_without_a_break(make_batch):
+def test_lanes_compile_without_a_break(make_batch: Callable[..., Batch]) -> None:
     batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
     models = _models("gin", ["vpa"] * 3)
     weights, buffers = stack_module_state(models)
     lanes, uniform = _side_by_side(batches), torch.cat(_uniforms(models[0]), dim=-2)
 
-    def step(weights, buffers):
+    def step(weights: dict[str, Any], buffers: dict[str, Any]) -> Tensor:
         return functional_call(models[0], (weights, buffers), (*lanes, uniform))
 
     compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
@@ -186,12 +195,12 @@ def test_lanes_compile_without_a_break(make_batch):
     torch.testing.assert_close(*runs)
 
 
-def test_bias_by_lane():
+def test_bias_by_lane() -> None:
     x = torch.zeros(4, 2)
     expected = torch.tensor([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0], [3.0, 4.0]])
     assert torch.equal(add_bias(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])), expected)
 
 
-def test_rows_that_do_not_divide_into_lanes_are_refused():
+def test_rows_that_do_not_divide_into_lanes_are_refused() -> None:
     with pytest.raises(UsageError, match="x: 7 rows do not divide into 3 lanes"):
         by_lane(torch.zeros(7, 2), 3)

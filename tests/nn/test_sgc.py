@@ -1,10 +1,15 @@
+from collections.abc import Callable
+
 import pytest
 import torch
+from torch import Tensor
 
 from gnn_vpa.nn import SGC, with_self_loops
 
+from .conftest import Batch
 
-def _dense_operator(edge_index, num_nodes, power):
+
+def _dense_operator(edge_index: Tensor, num_nodes: int, power: float) -> Tensor:
     """Write the propagation out as a matrix, from the definition."""
     edge_index = edge_index[:, edge_index[0] != edge_index[1]]
     matrix = torch.eye(num_nodes, dtype=torch.float64)
@@ -15,7 +20,9 @@ def _dense_operator(edge_index, num_nodes, power):
 
 @pytest.mark.parametrize(("aggr", "power"), [("default", -0.5), ("vpa", -0.25)])
 @pytest.mark.parametrize("hops", [1, 5])
-def test_propagation_is_a_power_of_the_operator(aggr, power, hops, make_batch):
+def test_propagation_is_a_power_of_the_operator(
+    aggr: str, power: float, hops: int, make_batch: Callable[..., Batch]
+) -> None:
     x, edge_index, _ = make_batch(0)
     operator = torch.matrix_power(_dense_operator(edge_index, len(x), power), hops)
     model = SGC(5, 2, aggr, K=hops).double()
@@ -23,7 +30,9 @@ def test_propagation_is_a_power_of_the_operator(aggr, power, hops, make_batch):
 
 
 @pytest.mark.parametrize("aggr", ["default", "vpa"])
-def test_propagation_once_trains_as_propagation_in_every_step(aggr, make_batch):
+def test_propagation_once_trains_as_propagation_in_every_step(
+    aggr: str, make_batch: Callable[..., Batch]
+) -> None:
     x, edge_index, batch = make_batch(0)
     model = SGC(5, 2, aggr, K=3, dropout=0).double()
     codes = x.argmax(1)

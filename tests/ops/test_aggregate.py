@@ -1,15 +1,27 @@
 """``aggregate`` against its definition, target by target."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
+from torch import Tensor
 
 from gnn_vpa.ops import Graph, aggregate, use_backend
+
+from .conftest import Case
 
 AGGREGATIONS = ("sum", "mean", "max", "vpa")
 LINEAR = ("sum", "mean", "vpa")
 
 
-def inputs(case, shape, device, heads=None, dtype=torch.float64):
+def inputs(
+    case: Case,
+    shape: tuple[int, ...],
+    device: str,
+    heads: int | None = None,
+    dtype: torch.dtype = torch.float64,
+) -> tuple[Tensor, Tensor, Tensor]:
     draw = torch.Generator().manual_seed(1)
     x = torch.randn(case.num_sources, *shape, generator=draw, dtype=dtype)
     num_edges = case.edge_index.shape[1]
@@ -19,7 +31,7 @@ def inputs(case, shape, device, heads=None, dtype=torch.float64):
     return x.to(device), weight.to(device), multiplicity.to(device)
 
 
-def graph_of(case, device):
+def graph_of(case: Case, device: str) -> Graph:
     return Graph(case.edge_index.to(device), (case.num_sources, case.num_targets))
 
 
@@ -27,26 +39,39 @@ def graph_of(case, device):
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("counted", [False, True], ids=["single", "multiple"])
 def test_values_and_gradients_follow_the_definition(
-    case, device, aggr, weighted, counted, definition, same
-):
+    case: Case,
+    device: str,
+    aggr: str,
+    weighted: bool,
+    counted: bool,
+    definition: Callable[..., Tensor],
+    same: Callable[..., None],
+) -> None:
     if case.num_targets > 1000 and (weighted or counted or aggr == "max"):
         pytest.skip("the definition is a loop over targets: one large case is enough")
     x, weight, multiplicity = inputs(case, (3,), device)
     graph = graph_of(case, device)
-    multiplicity = multiplicity if counted else None
+    times = multiplicity if counted else None
 
-    def ours(x, w):
-        return aggregate(x, graph, aggr, w if weighted else None, multiplicity)
+    def ours(x: Tensor, w: Tensor) -> Tensor:
+        return aggregate(x, graph, aggr, w if weighted else None, times)
 
-    def by_hand(x, w):
-        return definition(x, case, aggr, w if weighted else None, multiplicity)
+    def by_hand(x: Tensor, w: Tensor) -> Tensor:
+        return definition(x, case, aggr, w if weighted else None, times)
 
     same(ours, by_hand, x, weight, tolerance=1e-10)
 
 
 @pytest.mark.parametrize("aggr", AGGREGATIONS)
 @pytest.mark.parametrize("shape", [(), (1,), (2, 3), (2, 1, 4), (0,), (2, 0, 3), (257,)])
-def test_features_of_any_trailing_shape(random_case, device, aggr, shape, definition, same):
+def test_features_of_any_trailing_shape(
+    random_case: Case,
+    device: str,
+    aggr: str,
+    shape: tuple[int, ...],
+    definition: Callable[..., Tensor],
+    same: Callable[..., None],
+) -> None:
     x, weight, _ = inputs(random_case, shape, device)
     graph = graph_of(random_case, device)
     same(
@@ -60,7 +85,14 @@ def test_features_of_any_trailing_shape(random_case, device, aggr, shape, defini
 
 @pytest.mark.parametrize("aggr", AGGREGATIONS)
 @pytest.mark.parametrize("shape", [(3,), (3, 4), (3, 2, 2)])
-def test_a_weight_for_each_head(random_case, device, aggr, shape, definition, same):
+def test_a_weight_for_each_head(
+    random_case: Case,
+    device: str,
+    aggr: str,
+    shape: tuple[int, ...],
+    definition: Callable[..., Tensor],
+    same: Callable[..., None],
+) -> None:
     x, weight, multiplicity = inputs(random_case, shape, device, heads=3)
     graph = graph_of(random_case, device)
     same(
@@ -74,14 +106,21 @@ def test_a_weight_for_each_head(random_case, device, aggr, shape, definition, sa
 
 @pytest.mark.parametrize("aggr", AGGREGATIONS)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_the_fast_path_equals_the_reference_path(case, device, aggr, weighted, same, dtype):
+def test_the_fast_path_equals_the_reference_path(
+    case: Case,
+    device: str,
+    aggr: str,
+    weighted: bool,
+    same: Callable[..., None],
+    dtype: torch.dtype,
+) -> None:
     x, weight, _ = inputs(case, (5,), device, dtype=dtype)
     graph = graph_of(case, device)
 
-    def fast(x, w):
+    def fast(x: Tensor, w: Tensor) -> Tensor:
         return aggregate(x, graph, aggr, w if weighted else None)
 
-    def plain(x, w):
+    def plain(x: Tensor, w: Tensor) -> Tensor:
         with use_backend("reference"):
             return fast(x, w)
 
@@ -89,7 +128,9 @@ def test_the_fast_path_equals_the_reference_path(case, device, aggr, weighted, s
 
 
 @pytest.mark.parametrize("aggr", AGGREGATIONS)
-def test_multiplicity_equals_that_many_parallel_edges(random_case, device, aggr, same):
+def test_multiplicity_equals_that_many_parallel_edges(
+    random_case: Case, device: str, aggr: str, same: Callable[..., None]
+) -> None:
     x, weight, multiplicity = inputs(random_case, (3,), device)
     graph = graph_of(random_case, device)
     repeated = random_case.edge_index.to(device).repeat_interleave(multiplicity, dim=1)
@@ -105,7 +146,9 @@ def test_multiplicity_equals_that_many_parallel_edges(random_case, device, aggr,
 
 @pytest.mark.parametrize("aggr", AGGREGATIONS)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_a_graph_may_carry_the_multiplicities(random_case, device, aggr, weighted, same):
+def test_a_graph_may_carry_the_multiplicities(
+    random_case: Case, device: str, aggr: str, weighted: bool, same: Callable[..., None]
+) -> None:
     x, weight, multiplicity = inputs(random_case, (3,), device)
     graph = graph_of(random_case, device)
     counted = Graph(random_case.edge_index.to(device), random_case[1:], multiplicity)
@@ -120,7 +163,7 @@ def test_a_graph_may_carry_the_multiplicities(random_case, device, aggr, weighte
 
 @pytest.mark.parametrize("aggr", LINEAR)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_first_and_second_derivatives(device, aggr, weighted):
+def test_first_and_second_derivatives(device: str, aggr: str, weighted: bool) -> None:
     edge_index = torch.tensor([[0, 1, 2, 2, 3, 3], [1, 0, 0, 0, 2, 3]], device=device)
     draw = torch.Generator().manual_seed(2)
     x = torch.randn(4, 2, generator=draw, dtype=torch.float64).to(device).requires_grad_()
@@ -135,7 +178,7 @@ def test_first_and_second_derivatives(device, aggr, weighted):
     assert torch.autograd.gradgradcheck(function, leaves)
 
 
-def test_derivatives_of_the_maximum(device):
+def test_derivatives_of_the_maximum(device: str) -> None:
     edge_index = torch.tensor([[0, 1, 2, 2, 3], [1, 0, 0, 3, 3]], device=device)
     x = torch.randn(4, 3, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     x = x.to(device).requires_grad_()
@@ -143,14 +186,14 @@ def test_derivatives_of_the_maximum(device):
     assert torch.autograd.gradgradcheck(lambda x: aggregate(x, edge_index, "max"), x)
 
 
-def test_ties_share_the_gradient_of_the_maximum(device):
+def test_ties_share_the_gradient_of_the_maximum(device: str) -> None:
     x = torch.tensor([[1.0], [1.0], [0.0]], device=device, requires_grad=True)
     edge_index = torch.tensor([[0, 1, 2], [2, 2, 2]], device=device)
     aggregate(x, edge_index, "max").sum().backward()
     torch.testing.assert_close(x.grad.cpu(), torch.tensor([[0.5], [0.5], [0.0]]))
 
 
-def test_the_maximum_of_minus_infinity_and_of_nan(device):
+def test_the_maximum_of_minus_infinity_and_of_nan(device: str) -> None:
     x = torch.tensor([[-torch.inf, torch.nan], [-torch.inf, 1.0]], device=device)
     out = aggregate(x, torch.tensor([[0, 1], [0, 0]], device=device), "max")
     assert out[0, 0] == -torch.inf
@@ -159,7 +202,7 @@ def test_the_maximum_of_minus_infinity_and_of_nan(device):
 
 
 @pytest.mark.parametrize("aggr", AGGREGATIONS)
-def test_isolated_nodes_get_zero_and_no_gradient_is_nan(device, aggr):
+def test_isolated_nodes_get_zero_and_no_gradient_is_nan(device: str, aggr: str) -> None:
     x = torch.randn(4, 2, device=device, requires_grad=True)
     weight = torch.zeros(2, device=device, requires_grad=True)
     edge_index = torch.tensor([[0, 1], [2, 2]], device=device)
@@ -172,7 +215,7 @@ def test_isolated_nodes_get_zero_and_no_gradient_is_nan(device, aggr):
 
 @pytest.mark.parametrize("aggr", AGGREGATIONS)
 @pytest.mark.parametrize("half", [torch.bfloat16, torch.float16], ids=str)
-def test_half_types_accumulate_in_float32(device, aggr, half):
+def test_half_types_accumulate_in_float32(device: str, aggr: str, half: torch.dtype) -> None:
     # 4,096 times 0.1: a running sum in bfloat16 would stop growing at 32.
     degree = 4096
     leaves = torch.arange(1, degree + 1, device=device)
@@ -185,7 +228,7 @@ def test_half_types_accumulate_in_float32(device, aggr, half):
 
 
 @pytest.mark.parametrize("half", [torch.bfloat16, torch.float16], ids=str)
-def test_half_types_do_not_overflow_before_the_normaliser(device, half):
+def test_half_types_do_not_overflow_before_the_normaliser(device: str, half: torch.dtype) -> None:
     # The sum, 4e5, is beyond float16; divided by sqrt(N) it is 2e3.
     degree = 40_000
     leaves = torch.arange(1, degree + 1, device=device)
@@ -198,7 +241,7 @@ def test_half_types_do_not_overflow_before_the_normaliser(device, half):
         )
 
 
-def test_a_hub_of_degree_one_million(device):
+def test_a_hub_of_degree_one_million(device: str) -> None:
     degree = 1_000_000
     leaves = torch.arange(1, degree + 1, device=device)
     graph = Graph(torch.stack([leaves, leaves * 0]), degree + 1)
@@ -214,7 +257,9 @@ def test_a_hub_of_degree_one_million(device):
 
 
 @pytest.mark.parametrize("aggr", AGGREGATIONS)
-def test_inputs_that_are_not_contiguous(random_case, device, aggr, same):
+def test_inputs_that_are_not_contiguous(
+    random_case: Case, device: str, aggr: str, same: Callable[..., None]
+) -> None:
     graph = graph_of(random_case, device)
     wide = torch.randn(8, random_case.num_sources, 2, dtype=torch.float64, device=device)
     weight = torch.rand(random_case.edge_index.shape[1], 2, dtype=torch.float64, device=device)
@@ -228,14 +273,14 @@ def test_inputs_that_are_not_contiguous(random_case, device, aggr, same):
 
 
 @pytest.mark.parametrize("aggr", AGGREGATIONS)
-def test_every_run_gives_the_same_bits(device, aggr):
+def test_every_run_gives_the_same_bits(device: str, aggr: str) -> None:
     draw = torch.Generator().manual_seed(4)
     edge_index = torch.randint(500, (2, 20_000), generator=draw).to(device)
     edge_index[1, :5000] = 7
     x = torch.randn(500, 33, generator=draw).to(device)
     weight = torch.rand(20_000, generator=draw).to(device)
 
-    def run():
+    def run() -> tuple[Any, ...]:
         leaf, scale = x.clone().requires_grad_(), weight.clone().requires_grad_()
         out = aggregate(leaf, edge_index.clone(), aggr, scale)
         out.square().sum().backward()
@@ -247,14 +292,16 @@ def test_every_run_gives_the_same_bits(device, aggr):
 
 
 @pytest.mark.parametrize("aggr", LINEAR)
-def test_no_tensor_of_edges_times_features_is_made(random_case, aggr):
+def test_no_tensor_of_edges_times_features_is_made(random_case: Case, aggr: str) -> None:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     num_edges, width = random_case.edge_index.shape[1], 16
     largest = [0]
 
     class Watch(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        def __torch_dispatch__(
+            self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             out = func(*args, **(kwargs or {}))
             for t in out if isinstance(out, tuple | list) else [out]:
                 if isinstance(t, torch.Tensor):
@@ -268,7 +315,9 @@ def test_no_tensor_of_edges_times_features_is_made(random_case, aggr):
     assert largest[0] < num_edges * width
 
 
-def test_weighted_vpa_can_leave_the_normaliser_out_of_the_gradient(random_case, device):
+def test_weighted_vpa_can_leave_the_normaliser_out_of_the_gradient(
+    random_case: Case, device: str
+) -> None:
     x, weight, _ = inputs(random_case, (3,), device)
     graph = graph_of(random_case, device)
     squares = aggregate(weight.new_ones(random_case.num_sources), graph, "sum", weight**2)
@@ -281,7 +330,7 @@ def test_weighted_vpa_can_leave_the_normaliser_out_of_the_gradient(random_case, 
 
 @pytest.mark.parametrize("aggr", LINEAR)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_under_inference_mode_then_training(random_case, aggr, weighted):
+def test_under_inference_mode_then_training(random_case: Case, aggr: str, weighted: bool) -> None:
     x, weight, _ = inputs(random_case, (3,), "cpu")
     edge_index, w = random_case.edge_index.clone(), weight if weighted else None
     with torch.inference_mode():

@@ -2,10 +2,12 @@
 
 import gc
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 from torch_geometric import EdgeIndex
 
 from gnn_vpa.ops import aggregate, forget_graphs
@@ -14,7 +16,7 @@ from gnn_vpa.ops._cache import as_graph
 X = torch.tensor([[1.0], [2.0], [4.0]])
 
 
-def new():
+def new() -> Tensor:
     return torch.tensor([[0, 0], [1, 1]])
 
 
@@ -32,7 +34,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("aggr", ["sum", "vpa"])
-def test_a_change_is_seen(change, aggr):
+def test_a_change_is_seen(change: Callable[[Tensor], object], aggr: str) -> None:
     edge_index = torch.tensor([[0, 1], [2, 0]])
     before = aggregate(X, edge_index, aggr)
     change(edge_index)
@@ -41,7 +43,7 @@ def test_a_change_is_seen(change, aggr):
     assert not torch.equal(after, before)
 
 
-def test_memory_that_was_given_back_is_not_taken_for_the_old():
+def test_memory_that_was_given_back_is_not_taken_for_the_old() -> None:
     # Without a hold on it, the third tensor would soon be where the first one was.
     edge_index = new()
     for _ in range(100):
@@ -52,7 +54,7 @@ def test_memory_that_was_given_back_is_not_taken_for_the_old():
         assert aggregate(X, edge_index, "sum").flatten().tolist() == [2, 0, 1]
 
 
-def test_an_edge_index_of_pyg_is_remembered_too():
+def test_an_edge_index_of_pyg_is_remembered_too() -> None:
     edge_index = EdgeIndex([[0, 1], [2, 0]], sparse_size=(3, 3))
     graph = as_graph(edge_index, 3)
     assert as_graph(edge_index, 3) is graph
@@ -60,7 +62,7 @@ def test_an_edge_index_of_pyg_is_remembered_too():
     assert as_graph(edge_index, 3).by_target.col.tolist() == [1, 1]
 
 
-def test_a_graph_is_made_once_for_an_unchanged_edge_index():
+def test_a_graph_is_made_once_for_an_unchanged_edge_index() -> None:
     edge_index = torch.tensor([[0, 1], [1, 0]])
     graph = as_graph(edge_index, 2)
     assert as_graph(edge_index, 2) is graph
@@ -70,7 +72,7 @@ def test_a_graph_is_made_once_for_an_unchanged_edge_index():
 
 
 @pytest.mark.parametrize("order", [[[0, 1], [1, 0]], [[1, 0], [0, 1]]], ids=["unsorted", "sorted"])
-def test_the_memory_does_not_keep_a_tensor_alive(order):
+def test_the_memory_does_not_keep_a_tensor_alive(order: list[list[int]]) -> None:
     edge_index = torch.tensor(order)
     graph = weakref.ref(as_graph(edge_index, 2))
     assert graph() is not None
@@ -80,7 +82,7 @@ def test_the_memory_does_not_keep_a_tensor_alive(order):
 
 
 @pytest.mark.parametrize("change", ["numpy", "data"])
-def test_what_cannot_be_seen_can_be_told(change):
+def test_what_cannot_be_seen_can_be_told(change: str) -> None:
     edges = np.array([[0, 1], [2, 0]])
     edge_index = torch.from_numpy(edges)
     aggregate(X, edge_index, "sum")

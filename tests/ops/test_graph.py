@@ -1,20 +1,26 @@
 """``Graph``: every accepted form gives the same graph, and nothing is lost on the way."""
 
+from collections.abc import Iterator
+
 import pytest
 import torch
+from torch import Tensor
 from torch_geometric import EdgeIndex
 
 from gnn_vpa.ops import Graph, aggregate
+from gnn_vpa.ops._csr import CSR
+
+from .conftest import Case
 
 
-def edges_of(csr):
+def edges_of(csr: CSR) -> list[tuple[int, int, int]]:
     """Return ``(row, col, edge)`` of every position."""
     row = torch.repeat_interleave(torch.arange(len(csr.rowptr) - 1), csr.rowptr.diff().long().cpu())
     edge = torch.arange(len(row)) if csr.edge is None else csr.edge.cpu()
     return list(zip(row.tolist(), csr.col.tolist(), edge.tolist(), strict=True))
 
 
-def test_both_groupings_hold_every_edge_once(case, device):
+def test_both_groupings_hold_every_edge_once(case: Case, device: str) -> None:
     graph = Graph(case.edge_index.to(device), (case.num_sources, case.num_targets))
     source, target = case.edge_index.tolist()
     expected = {(t, s, e) for e, (s, t) in enumerate(zip(source, target, strict=True))}
@@ -27,18 +33,20 @@ def test_both_groupings_hold_every_edge_once(case, device):
     assert graph.edge_targets.tolist() == target
 
 
-def test_degree_counts_loops_and_parallel_edges():
+def test_degree_counts_loops_and_parallel_edges() -> None:
     graph = Graph(torch.tensor([[0, 0, 1, 1], [0, 1, 1, 1]]), num_nodes=3)
     assert graph.degree.tolist() == [1, 3, 0]
 
 
-def test_sizes_are_read_off_the_edges_by_default():
+def test_sizes_are_read_off_the_edges_by_default() -> None:
     graph = Graph(torch.tensor([[0, 4], [2, 1]]))
     assert (graph.num_sources, graph.num_targets) == (5, 5)
     assert Graph(torch.empty(2, 0, dtype=torch.long)).num_sources == 0
 
 
-def formats(edge_index, weight, sizes):
+def formats(
+    edge_index: Tensor, weight: Tensor, sizes: tuple[int, int]
+) -> Iterator[tuple[str, Tensor]]:
     """The same weighted graph in every form: with parallel edges, CSR and CSC keep them too."""
     num_sources, num_targets = sizes
     shape = (num_targets, num_sources)
@@ -60,7 +68,7 @@ def formats(edge_index, weight, sizes):
 
 @pytest.mark.filterwarnings("ignore:Sparse CS. tensor support is in beta")
 @pytest.mark.filterwarnings("ignore:Sparse invariant checks are implicitly disabled")
-def test_every_format_aggregates_alike_parallel_edges_included(device):
+def test_every_format_aggregates_alike_parallel_edges_included(device: str) -> None:
     edge_index = torch.tensor([[0, 2, 2, 1, 0, 3], [1, 1, 1, 0, 1, 3]], device=device)
     weight = torch.rand(6, dtype=torch.float64, device=device)
     x = torch.randn(4, 3, dtype=torch.float64, device=device)
@@ -71,7 +79,7 @@ def test_every_format_aggregates_alike_parallel_edges_included(device):
             torch.testing.assert_close(out, expected, msg=f"{name} {aggr}")
 
 
-def test_edge_index_of_pyg_with_its_sizes():
+def test_edge_index_of_pyg_with_its_sizes() -> None:
     edge_index = EdgeIndex([[0, 1, 1], [1, 0, 2]], sparse_size=(2, 3), sort_order="row")
     graph = Graph(edge_index)
     assert (graph.num_sources, graph.num_targets) == (2, 3)
@@ -80,14 +88,14 @@ def test_edge_index_of_pyg_with_its_sizes():
     assert type(graph.by_target.col) is torch.Tensor
 
 
-def test_readout_counts_nodes_by_graph():
+def test_readout_counts_nodes_by_graph() -> None:
     graph = Graph.readout(torch.tensor([0, 0, 2]), num_graphs=4)
     assert graph.degree.tolist() == [2, 0, 1, 0]
     assert Graph.readout(torch.tensor([0, 0, 2])).num_targets == 3
     assert Graph.readout(torch.empty(0, dtype=torch.long)).num_targets == 0
 
 
-def test_to_moves_everything_the_graph_has(device):
+def test_to_moves_everything_the_graph_has(device: str) -> None:
     graph = Graph(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
     assert graph.to("cpu") is graph
     assert len(graph.by_source.col) == 2
@@ -98,13 +106,13 @@ def test_to_moves_everything_the_graph_has(device):
     assert aggregate(x, moved, "sum").flatten().tolist() == [2.0, 1.0]
 
 
-def test_index_types_agree():
+def test_index_types_agree() -> None:
     wide = torch.tensor([[0, 1, 2], [2, 2, 0]])
     x = torch.randn(3, 2)
     assert torch.equal(aggregate(x, wide, "vpa"), aggregate(x, wide.int(), "vpa"))
 
 
-def test_what_a_transform_makes_is_not_kept():
+def test_what_a_transform_makes_is_not_kept() -> None:
     graph, x = Graph(torch.tensor([[0, 1], [1, 1]]), 2), torch.ones(2, 1)
     torch.func.grad(lambda w: aggregate(x, graph, "vpa", w).sum())(torch.ones(2))
     kept = graph.edge_targets
@@ -112,7 +120,7 @@ def test_what_a_transform_makes_is_not_kept():
     assert graph.edge_targets is kept
 
 
-def test_multiplicities_are_the_graphs_own():
+def test_multiplicities_are_the_graphs_own() -> None:
     times, x = torch.ones(2), torch.tensor([[1.0], [3.0]])
     graph = Graph(torch.tensor([[0, 1], [1, 1]]), 2, times)
     before = [aggregate(x, graph, aggr) for aggr in ("mean", "vpa", "sum")]

@@ -1,9 +1,12 @@
 """Weights of any size: what is divided by their norm depends on their ratios alone."""
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from gnn_vpa.ops import Graph, aggregate, use_backend
 from gnn_vpa.ops._norm import normed
@@ -16,14 +19,14 @@ PROBE = torch.tensor([[1.0, -1.0], [0.5, 2.0], [3.0, 1.0], [1.0, 1.0]])
 exponents = st.lists(st.integers(-37, 37), min_size=4, max_size=4)
 
 
-def gradients(x, weight, graph, **options):
+def gradients(x: Tensor, weight: Tensor, graph: Graph, **options: Any) -> tuple[Tensor, ...]:
     """Return the result and the gradients to features and weights, of a fixed loss."""
     x, weight = x.clone().requires_grad_(), weight.clone().requires_grad_()
     out = aggregate(x, graph, "vpa", weight, **options)
     return out, *torch.autograd.grad((out * PROBE.to(out)).sum(), (x, weight))
 
 
-def by_hand(x, weight, times):
+def by_hand(x: Tensor, weight: Tensor, times: Tensor) -> tuple[Tensor, ...]:
     """Do the same by the definition, in float64, where squares of float32 do not overflow."""
     x, weight = x.double().requires_grad_(), weight.double().requires_grad_()
     source, target = EDGES
@@ -36,7 +39,7 @@ def by_hand(x, weight, times):
 
 @settings(deadline=None)
 @given(exponents)
-def test_weights_of_each_target_may_have_a_size_of_their_own(powers):
+def test_weights_of_each_target_may_have_a_size_of_their_own(powers: list[int]) -> None:
     size = torch.tensor([10.0**power for power in powers])[EDGES[1]]
     for times in (None, torch.tensor([1.0, 2, 3, 1, 1, 5, 1])):
         weight = SHAPE * size
@@ -52,12 +55,12 @@ def test_weights_of_each_target_may_have_a_size_of_their_own(powers):
 
 @settings(deadline=None)
 @given(st.integers(-450, 450))
-def test_a_power_of_2_changes_no_bit_of_any_derivative(power):
-    graph, double = Graph(EDGES, 4), {"dtype": torch.float64}
+def test_a_power_of_2_changes_no_bit_of_any_derivative(power: int) -> None:
+    graph = Graph(EDGES, 4)
 
-    def derivatives(power):
-        weight = (SHAPE.to(**double) * 2.0**power).requires_grad_()
-        x = X.to(**double).requires_grad_()
+    def derivatives(power: int) -> tuple[Tensor, ...]:
+        weight = (SHAPE.double() * 2.0**power).requires_grad_()
+        x = X.double().requires_grad_()
         out = aggregate(x, graph, "vpa", weight)
         (first,) = torch.autograd.grad(out.square().sum(), weight, create_graph=True)
         (second,) = torch.autograd.grad(first[0] * 2.0**power, weight)
@@ -67,14 +70,14 @@ def test_a_power_of_2_changes_no_bit_of_any_derivative(power):
         assert torch.equal(found, right)
 
 
-def test_numbers_with_fewer_digits_still_count():
+def test_numbers_with_fewer_digits_still_count() -> None:
     weight = torch.tensor([3e-42, 4e-42])  # below the smallest normal number of float32
     out = aggregate(torch.ones(2, 1), torch.tensor([[0, 1], [0, 0]]), "vpa", weight)
     torch.testing.assert_close(out[0], torch.tensor([1.4]), rtol=1e-3, atol=0)
 
 
 @pytest.mark.parametrize("through", [False, True])
-def test_weights_that_are_all_0_give_0_and_take_no_gradient(through):
+def test_weights_that_are_all_0_give_0_and_take_no_gradient(through: bool) -> None:
     weight = SHAPE * (EDGES[1] != 0)
     out, to_x, to_weight = gradients(X, weight, Graph(EDGES, 4), normalizer_grad=through)
     assert (out[0] == 0).all()
@@ -86,7 +89,7 @@ def test_weights_that_are_all_0_give_0_and_take_no_gradient(through):
 
 @settings(deadline=None)
 @given(st.integers(-37, 38))
-def test_an_edge_that_does_not_count_may_have_any_weight(power):
+def test_an_edge_that_does_not_count_may_have_any_weight(power: int) -> None:
     times = torch.tensor([1.0, 1, 1, 1, 1, 1, 0])
     other = SHAPE.clone()
     other[6] = 10.0**power
@@ -98,7 +101,7 @@ def test_an_edge_that_does_not_count_may_have_any_weight(power):
     assert found[2][6] == 0
 
 
-def test_weights_may_be_of_a_wider_type_than_the_features():
+def test_weights_may_be_of_a_wider_type_than_the_features() -> None:
     graph = Graph(EDGES, 4)
     found = aggregate(X, graph, "vpa", SHAPE.double() * 1e-200)
     torch.testing.assert_close(found, aggregate(X, graph, "vpa", SHAPE))
@@ -107,7 +110,7 @@ def test_weights_may_be_of_a_wider_type_than_the_features():
 
 
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
-def test_what_is_no_number_is_not_hidden(bad):
+def test_what_is_no_number_is_not_hidden(bad: float) -> None:
     weight = SHAPE.clone()
     weight[0] = bad
     out = aggregate(X, Graph(EDGES, 4), "vpa", weight)
@@ -116,11 +119,11 @@ def test_what_is_no_number_is_not_hidden(bad):
 
 
 @pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
-def test_in_batches_compiled_and_by_the_reference(size):
+def test_in_batches_compiled_and_by_the_reference(size: float) -> None:
     graph = Graph(EDGES, 4)
     weights = torch.stack([SHAPE, SHAPE.flip(0), SHAPE.abs()]) * size
 
-    def run(weight):
+    def run(weight: Tensor) -> Tensor:
         return aggregate(X, graph, "vpa", weight)
 
     right = torch.stack([run(weight / size) for weight in weights])
@@ -136,7 +139,7 @@ def test_in_batches_compiled_and_by_the_reference(size):
 
 @settings(deadline=None)
 @given(exponents)
-def test_parts_make_up_the_weights(powers):
+def test_parts_make_up_the_weights(powers: list[int]) -> None:
     weight = SHAPE * torch.tensor([10.0**power for power in powers])[EDGES[1]]
     norm = normed(weight, Graph(EDGES, 4))
     assert torch.equal(norm.unit.squeeze(1) * norm.size[EDGES[1], 0], weight)

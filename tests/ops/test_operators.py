@@ -2,27 +2,30 @@
 
 import pytest
 import torch
+from torch import Tensor
 from torch.func import functional_call, grad, jacrev, vmap
 from torch.library import opcheck
 
 from gnn_vpa.ops import Graph, aggregate, attend
 from gnn_vpa.ops import _operators as operators
 
+from .conftest import Case
+
 LINEAR = ("sum", "mean", "vpa")
 
 
 @pytest.fixture
-def graph(random_case, device):
+def graph(random_case: Case, device: str) -> Graph:
     return Graph(random_case.edge_index.to(device), random_case[1:])
 
 
-def leaf(*shape, device, dtype=torch.float64):
+def leaf(*shape: int, device: str, dtype: torch.dtype = torch.float64) -> Tensor:
     draw = torch.Generator().manual_seed(sum(shape))
     return torch.randn(shape, generator=draw, dtype=dtype).to(device).requires_grad_()
 
 
 @pytest.mark.parametrize("both", [False, True], ids=["by target", "both ways"])
-def test_operators_keep_their_word(graph, device, both):
+def test_operators_keep_their_word(graph: Graph, device: str, both: bool) -> None:
     x, w = leaf(30, 2, 3, device=device), leaf(200, 2, device=device)
     a, b = (torch.rand(30, n, dtype=torch.float64, device=device) for n in (1, 2))
     operands = graph.operands(both)
@@ -34,7 +37,7 @@ def test_operators_keep_their_word(graph, device, both):
 
 
 @pytest.mark.parametrize("aggr", [*LINEAR, "max"])
-def test_vmap_over_features(graph, device, aggr):
+def test_vmap_over_features(graph: Graph, device: str, aggr: str) -> None:
     x = leaf(4, 30, 5, device=device).detach()
     expected = torch.stack([aggregate(one, graph, aggr) for one in x])
     torch.testing.assert_close(vmap(lambda x: aggregate(x, graph, aggr))(x), expected)
@@ -43,7 +46,7 @@ def test_vmap_over_features(graph, device, aggr):
 
 
 @pytest.mark.parametrize("aggr", LINEAR)
-def test_vmap_over_weights(graph, device, aggr):
+def test_vmap_over_weights(graph: Graph, device: str, aggr: str) -> None:
     x, w = leaf(4, 30, 5, device=device).detach(), leaf(4, 200, device=device).detach().abs()
     expected = torch.stack([aggregate(x[0], graph, aggr, one) for one in w])
     torch.testing.assert_close(vmap(lambda w: aggregate(x[0], graph, aggr, w))(w), expected)
@@ -52,7 +55,7 @@ def test_vmap_over_weights(graph, device, aggr):
     torch.testing.assert_close(both, expected)
 
 
-def test_vmap_over_graphs(device):
+def test_vmap_over_graphs(device: str) -> None:
     draw = torch.Generator().manual_seed(0)
     edges = torch.randint(6, (3, 2, 9), generator=draw).to(device)
     graphs = [Graph(e, 6) for e in edges]
@@ -67,10 +70,10 @@ def test_vmap_over_graphs(device):
 
 
 @pytest.mark.parametrize("aggr", [*LINEAR, "max"])
-def test_grad_and_per_sample_grad(graph, device, aggr):
+def test_grad_and_per_sample_grad(graph: Graph, device: str, aggr: str) -> None:
     x = leaf(4, 30, 5, device=device)
 
-    def loss(x):
+    def loss(x: Tensor) -> Tensor:
         return aggregate(x, graph, aggr).square().sum()
 
     expected = torch.stack([torch.autograd.grad(loss(one), one)[0] for one in x.unbind()])
@@ -79,10 +82,10 @@ def test_grad_and_per_sample_grad(graph, device, aggr):
     torch.testing.assert_close(vmap(grad(loss))(x.detach()), expected)
 
 
-def test_grad_by_weight_through_vmap_and_back(graph, device):
+def test_grad_by_weight_through_vmap_and_back(graph: Graph, device: str) -> None:
     x, w = leaf(30, 2, device=device).detach(), leaf(4, 200, device=device).detach()
 
-    def loss(w):
+    def loss(w: Tensor) -> Tensor:
         return aggregate(x, graph, "vpa", w).sin().sum()
 
     inside = vmap(grad(loss))(w)
@@ -93,7 +96,7 @@ def test_grad_by_weight_through_vmap_and_back(graph, device):
     torch.testing.assert_close(inside, ordinary.grad)
 
 
-def test_jacobian_and_hessian(device):
+def test_jacobian_and_hessian(device: str) -> None:
     edge_index = torch.tensor([[0, 1, 2, 2], [1, 0, 0, 2]], device=device)
     graph = Graph(edge_index, 3)
     x = leaf(3, device=device).detach()
@@ -105,12 +108,12 @@ def test_jacobian_and_hessian(device):
     torch.testing.assert_close(second, 2 * dense.T @ dense)
 
 
-def test_many_models_at_once(graph, device):
+def test_many_models_at_once(graph: Graph, device: str) -> None:
     layers = [torch.nn.Linear(5, 3, device=device) for _ in range(3)]
     stacked, _ = torch.func.stack_module_state(layers)
     x = torch.randn(30, 5, device=device)
 
-    def run(weights):
+    def run(weights: dict[str, Tensor]) -> Tensor:
         return aggregate(functional_call(layers[0], weights, (x,)), graph)
 
     expected = torch.stack([aggregate(layer(x), graph) for layer in layers])
@@ -118,8 +121,8 @@ def test_many_models_at_once(graph, device):
 
 
 @pytest.mark.parametrize("given", ["graph", "edge_index"])
-def test_compiled_without_a_graph_break(device, given):
-    def network(x, edges, weight, logits):
+def test_compiled_without_a_graph_break(device: str, given: str) -> None:
+    def network(x: Tensor, edges: Graph | Tensor, weight: Tensor, logits: Tensor) -> Tensor:
         h = torch.relu(aggregate(x, edges, "vpa"))
         h = aggregate(h, edges, "mean", weight) + aggregate(h, edges, "max")
         return attend(h, edges, logits, "vpa").square().sum()
@@ -140,7 +143,7 @@ def test_compiled_without_a_graph_break(device, given):
 
 @pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore:The AccumulateGrad node's stream")  # leaves made outside
-def test_inside_a_captured_cuda_graph():
+def test_inside_a_captured_cuda_graph() -> None:
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device on this machine")
     draw = torch.Generator().manual_seed(0)
@@ -150,7 +153,7 @@ def test_inside_a_captured_cuda_graph():
     x = torch.randn(500, 64, device="cuda", requires_grad=True)
     weight = torch.rand(6000, device="cuda", requires_grad=True)
 
-    def step():
+    def step() -> tuple[Tensor, ...]:
         out = aggregate(aggregate(x, graph, "vpa"), graph, "vpa", weight)
         out = attend(out + aggregate(x, graph, "max"), graph, weight)
         return out, *torch.autograd.grad(out.square().sum(), (x, weight))

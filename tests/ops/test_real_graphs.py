@@ -1,7 +1,11 @@
 """The fast paths on real graphs: against the reference path, and against PyG's own modules."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 import torch
+from torch import Tensor
 from torch_geometric.data import Batch
 from torch_geometric.nn import SimpleConv
 from torch_geometric.nn.aggr import VariancePreservingAggregation
@@ -11,38 +15,47 @@ from gnn_vpa.ops import Graph, aggregate, attend, use_backend
 
 
 @pytest.fixture(scope="module", params=["MUTAG", "IMDB-BINARY", "REDDIT-BINARY"])
-def batch(request, tu_dir):
+def batch(request: pytest.FixtureRequest, tu_dir: Path) -> Batch:
     graphs = load(request.param, data_dir=tu_dir)
     return Batch.from_data_list([graphs.graph(i) for i in range(40)])
 
 
 @pytest.fixture
-def features(batch):
+def features(batch: Batch) -> Tensor:
     draw = torch.Generator().manual_seed(0)
     return torch.randn(batch.num_nodes, 9, generator=draw, dtype=torch.float64)
 
 
 @pytest.mark.parametrize("aggr", ["sum", "mean", "max", "vpa"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_against_the_reference_path(batch, features, device, aggr, weighted, same):
+def test_against_the_reference_path(
+    batch: Batch,
+    features: Tensor,
+    device: str,
+    aggr: str,
+    weighted: bool,
+    same: Callable[..., None],
+) -> None:
     graph = Graph(batch.edge_index, batch.num_nodes).to(device)
     weight = torch.rand(graph.num_edges, dtype=torch.float64, device=device)
 
-    def fast(x, w):
+    def fast(x: Tensor, w: Tensor) -> Tensor:
         return aggregate(x, graph, aggr, w if weighted else None)
 
-    def plain(x, w):
+    def plain(x: Tensor, w: Tensor) -> Tensor:
         with use_backend("reference"):
             return fast(x, w)
 
     same(fast, plain, features.to(device), weight, tolerance=1e-10)
 
 
-def test_attention_against_the_reference_path(batch, features, device, same):
+def test_attention_against_the_reference_path(
+    batch: Batch, features: Tensor, device: str, same: Callable[..., None]
+) -> None:
     graph = Graph(batch.edge_index, batch.num_nodes).to(device)
     logits = torch.randn(graph.num_edges, dtype=torch.float64, device=device)
 
-    def plain(x, e):
+    def plain(x: Tensor, e: Tensor) -> Tensor:
         with use_backend("reference"):
             return attend(x, graph, e)
 
@@ -51,7 +64,9 @@ def test_attention_against_the_reference_path(batch, features, device, same):
 
 @pytest.mark.filterwarnings("ignore:The usage of `scatter")  # PyG recommends a package
 @pytest.mark.parametrize("aggr", ["sum", "mean", "max", "vpa"])
-def test_against_pyg(batch, features, device, aggr, same):
+def test_against_pyg(
+    batch: Batch, features: Tensor, device: str, aggr: str, same: Callable[..., None]
+) -> None:
     edge_index = batch.edge_index.to(device)
     layer = SimpleConv(aggr=VariancePreservingAggregation() if aggr == "vpa" else aggr)
     same(
@@ -63,7 +78,9 @@ def test_against_pyg(batch, features, device, aggr, same):
 
 
 @pytest.mark.parametrize("aggr", ["sum", "mean", "vpa"])
-def test_readout_against_pyg(batch, features, device, aggr, same):
+def test_readout_against_pyg(
+    batch: Batch, features: Tensor, device: str, aggr: str, same: Callable[..., None]
+) -> None:
     from torch_geometric.nn import aggr as pyg
 
     module = {

@@ -3,10 +3,14 @@
 A derivative of an operator is an operator again, so that values of the four are all there is.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from gnn_vpa.ops import _reference
 from gnn_vpa.ops._csr import CSR
@@ -25,7 +29,7 @@ WIDTHS = [1, 5, 130]  # of one block of features, and of two
 
 
 @pytest.fixture(params=list(ROWS))
-def lengths(request, monkeypatch):
+def lengths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Lengths of rows; those longer than 64 are cut into pieces of 16 if the name says so."""
     _triton = pytest.importorskip("gnn_vpa.ops._triton")
     if "long" in request.param:
@@ -34,7 +38,14 @@ def lengths(request, monkeypatch):
     return ROWS[request.param]
 
 
-def graph_of(lengths, num_sources, device, ordered=False, seed=0, index=torch.int32):
+def graph_of(
+    lengths: list[int],
+    num_sources: int,
+    device: str,
+    ordered: bool = False,
+    seed: int = 0,
+    index: torch.dtype = torch.int32,
+) -> CSR:
     """Return a random graph with rows of these lengths."""
     draw = torch.Generator().manual_seed(seed)
     ends = torch.tensor([0, *lengths]).cumsum(0).to(index)
@@ -44,16 +55,16 @@ def graph_of(lengths, num_sources, device, ordered=False, seed=0, index=torch.in
     return CSR(ends.to(device), col.to(device), edge, max(lengths, default=0))
 
 
-def random(*shape, device, dtype=torch.float64, seed=0):
+def random(*shape: int, device: str, dtype: torch.dtype = torch.float64, seed: int = 0) -> Tensor:
     draw = torch.Generator().manual_seed(seed)
     return torch.randn(shape, generator=draw, dtype=torch.float64).to(device, dtype)
 
 
-def counts(num_edges, device):
+def counts(num_edges: int, device: str) -> Tensor:
     return torch.randint(0, 3, (num_edges,), generator=torch.Generator().manual_seed(7)).to(device)
 
 
-def check(name, *arguments, tolerance=1e-12):
+def check(name: str, *arguments: Any, tolerance: float = 1e-12) -> Any:
     from gnn_vpa.ops import _triton
 
     got, expected = (getattr(module, name)(*arguments) for module in (_triton, _reference))
@@ -63,7 +74,7 @@ def check(name, *arguments, tolerance=1e-12):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("factors", ["none", "w", "a and b", "all"])
-def test_sums(kernel_device, lengths, width, factors):
+def test_sums(kernel_device: str, lengths: list[int], width: int, factors: str) -> None:
     csr = graph_of(lengths, 6, kernel_device, ordered=factors == "a and b")
     x = random(6, 1, width, device=kernel_device)
     w = random(sum(lengths), 1, device=kernel_device, seed=1)
@@ -73,7 +84,9 @@ def test_sums(kernel_device, lengths, width, factors):
 
 
 @pytest.mark.parametrize(("a_heads", "b_heads"), [(3, 3), (1, 3), (3, 1)])
-def test_sums_of_several_heads(kernel_device, lengths, a_heads, b_heads):
+def test_sums_of_several_heads(
+    kernel_device: str, lengths: list[int], a_heads: int, b_heads: int
+) -> None:
     csr = graph_of(lengths, 6, kernel_device)
     x = random(6, 3, 5, device=kernel_device)
     w = random(sum(lengths), 3, device=kernel_device, seed=1)
@@ -84,7 +97,9 @@ def test_sums_of_several_heads(kernel_device, lengths, a_heads, b_heads):
 
 @pytest.mark.parametrize("index", [torch.int32, torch.int64], ids=str)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
-def test_sums_of_other_types(kernel_device, lengths, dtype, index):
+def test_sums_of_other_types(
+    kernel_device: str, lengths: list[int], dtype: torch.dtype, index: torch.dtype
+) -> None:
     csr = graph_of(lengths, 6, kernel_device, index=index)
     x = random(6, 1, 5, device=kernel_device, dtype=dtype)
     w = random(sum(lengths), 1, device=kernel_device, dtype=dtype, seed=1)
@@ -93,18 +108,20 @@ def test_sums_of_other_types(kernel_device, lengths, dtype, index):
 
 
 @pytest.mark.parametrize("counted", [False, True], ids=["single", "multiple"])
-def test_maxima(kernel_device, lengths, counted):
+def test_maxima(kernel_device: str, lengths: list[int], counted: bool) -> None:
     csr = graph_of(lengths, 6, kernel_device, ordered=not counted)
     m = counts(sum(lengths), kernel_device) if counted else None
     check("segmax", random(6, 5, device=kernel_device), m, csr, tolerance=0)
 
 
-def test_maxima_of_many_features(kernel_device):
+def test_maxima_of_many_features(kernel_device: str) -> None:
     csr = graph_of([3, 0, 1], 6, kernel_device)
     check("segmax", random(6, 130, device=kernel_device), None, csr, tolerance=0)
 
 
-def test_a_maximum_over_edges_that_do_not_count_is_zero(kernel_device, lengths):
+def test_a_maximum_over_edges_that_do_not_count_is_zero(
+    kernel_device: str, lengths: list[int]
+) -> None:
     csr = graph_of(lengths, 6, kernel_device)
     x = random(6, 2, device=kernel_device)
     none = torch.zeros(sum(lengths), device=kernel_device)
@@ -114,7 +131,7 @@ def test_a_maximum_over_edges_that_do_not_count_is_zero(kernel_device, lengths):
 @pytest.mark.filterwarnings(
     "ignore:invalid value encountered:RuntimeWarning"
 )  # of NumPy, interpreting
-def test_nan_and_infinity_stay(kernel_device, lengths):
+def test_nan_and_infinity_stay(kernel_device: str, lengths: list[int]) -> None:
     csr = graph_of(lengths, 4, kernel_device)
     x = random(4, 1, 3, device=kernel_device)
     x[0, 0] = torch.tensor([torch.inf, torch.nan, -torch.inf])
@@ -124,7 +141,9 @@ def test_nan_and_infinity_stay(kernel_device, lengths):
 
 @pytest.mark.parametrize("heads", [1, 3])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_products_for_each_edge(kernel_device, lengths, heads, width):
+def test_products_for_each_edge(
+    kernel_device: str, lengths: list[int], heads: int, width: int
+) -> None:
     csr = graph_of(lengths, 6, kernel_device, ordered=width == 5)
     g = random(len(lengths), heads, width, device=kernel_device, seed=1)
     x = random(6, heads, width, device=kernel_device)
@@ -137,7 +156,9 @@ def test_products_for_each_edge(kernel_device, lengths, heads, width):
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("counted", [False, True], ids=["single", "multiple"])
 @pytest.mark.parametrize("shared", [False, True], ids=["ties", "shares"])
-def test_winners(kernel_device, lengths, width, counted, shared):
+def test_winners(
+    kernel_device: str, lengths: list[int], width: int, counted: bool, shared: bool
+) -> None:
     csr = graph_of(lengths, 6, kernel_device, ordered=width == 5)
     # Few values, so that many are alike.
     own = random(len(lengths), width, device=kernel_device, seed=1).round()
@@ -155,7 +176,7 @@ def test_winners(kernel_device, lengths, width, counted, shared):
     seed=st.integers(0, 99),
     huge=st.sampled_from([8, 33, 1024]),
 )
-def test_rows_of_any_length(kernel_device, lengths, seed, huge):
+def test_rows_of_any_length(kernel_device: str, lengths: list[int], seed: int, huge: int) -> None:
     _triton = pytest.importorskip("gnn_vpa.ops._triton")
     csr = graph_of(lengths, 5, kernel_device, seed=seed)
     x = random(5, 1, 2, device=kernel_device, seed=seed)
@@ -171,17 +192,28 @@ def test_rows_of_any_length(kernel_device, lengths, seed, huge):
     ("num_rows", "width"), [(1, 128), (130_000, 2)], ids=["alone", "among few"]
 )
 def test_the_pieces_of_a_million_edges_sum_up_exactly_to_a_millionth(
-    kernel_device, monkeypatch, num_rows, width
-):
+    kernel_device: str, monkeypatch: pytest.MonkeyPatch, num_rows: int, width: int
+) -> None:
     from gnn_vpa.ops import _triton
 
     class Pieces:
         """Stands for the kernel that sums the pieces: a million programs' work, done exactly."""
 
-        def __getitem__(self, grid):
+        def __getitem__(self, grid: object) -> Callable[..., None]:
             return self.fill
 
-        def fill(self, x, w, b, rowptr, col, edge, pieces, *others, **shape):
+        def fill(
+            self,
+            x: Any,
+            w: Any,
+            b: Any,
+            rowptr: Any,
+            col: Any,
+            edge: Any,
+            pieces: Tensor,
+            *others: Any,
+            **shape: Any,
+        ) -> None:
             pieces[:] = 12.8  # 128 times 0.1: constants are the worst case, no errors cancel
 
     monkeypatch.setattr(_triton, "_piece_kernel", Pieces())
@@ -196,7 +228,9 @@ def test_the_pieces_of_a_million_edges_sum_up_exactly_to_a_millionth(
 
 
 @pytest.mark.parametrize("num_rows", [1, 12_500], ids=["alone", "among few"])
-def test_what_a_hub_wins_is_summed_exactly_to_a_millionth(kernel_device, num_rows):
+def test_what_a_hub_wins_is_summed_exactly_to_a_millionth(
+    kernel_device: str, num_rows: int
+) -> None:
     from gnn_vpa.ops import _triton
 
     degree = 100_000

@@ -63,7 +63,7 @@ class Weighted(MessagePassing):
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
         return self.propagate(edge_index, x=x, edge_weight=edge_weight)
 
-    def message(self, x_j, edge_weight):  # type: ignore[no-untyped-def]
+    def message(self, x_j: Tensor, edge_weight: Tensor) -> Tensor:
         return edge_weight.unsqueeze(-1) * x_j
 
 
@@ -320,7 +320,7 @@ def test_a_layer_that_is_being_explained_stays_so() -> None:
 
 def test_wrong_use_is_refused() -> None:
     with pytest.raises(UsageError, match=r"model: expected a torch\.nn\.Module, got type"):
-        convert(GCN)  # type: ignore[type-var]
+        convert(GCN)
     with pytest.raises(UsageError, match="include: expected classes"):
         convert(GCN(2, 2, 1), include=["EdgeConv"])  # type: ignore[list-item]
 
@@ -342,7 +342,7 @@ def test_the_report() -> None:
 
 @pytest.mark.parametrize("layer", [SAGEConv, GraphConv], ids=lambda cls: cls.__name__)
 @pytest.mark.parametrize("watched", [False, True], ids=["fused", "step by step"])
-def test_any_power_takes_the_place_of_a_sum(layer, watched):
+def test_any_power_takes_the_place_of_a_sum(layer: type[MessagePassing], watched: bool) -> None:
     power, report = convert(layer(8, 4, aggr="sum"), aggr="power(0.30)")
     assert "with power(0.3)" in str(report)
     if watched:
@@ -358,7 +358,7 @@ def test_any_power_takes_the_place_of_a_sum(layer, watched):
     torch.testing.assert_close(power(x, ends), expected)
 
 
-def test_attention_has_no_form_with_a_power():
+def test_attention_has_no_form_with_a_power() -> None:
     _, report = convert(GATConv(8, 4), aggr="power(0.3)")
     assert "has no form with power(0.3)" in str(report)
     with pytest.raises(UsageError, match="'max' is no sum"):

@@ -115,7 +115,8 @@ def test_without_features_of_the_targets(name: str, form: str, shape: str) -> No
 @pytest.mark.parametrize("name", LONE)
 def test_with_one_neighbour_each_it_is_the_parent(name: str, form: str) -> None:
     ours, parent = both(name)
-    ours.add_self_loops = parent.add_self_loops = False  # a loop would be a second neighbour
+    # A loop would be a second neighbour.
+    ours.add_self_loops = parent.add_self_loops = False  # type: ignore[assignment]
     sizes, edges = (4, 2), torch.tensor([[3, 1], [0, 1]])
     x = (torch.randn(4, 8), None)
     given = FORMS[form](edges, sizes)

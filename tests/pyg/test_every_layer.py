@@ -246,7 +246,7 @@ def test_with_one_neighbour_each_the_form_is_the_layer(name: str) -> None:
     layer = made(name).eval()
     for module in layer.modules():  # a self-loop would be a second neighbour
         if isinstance(getattr(module, "add_self_loops", None), bool):
-            module.add_self_loops = False
+            module.add_self_loops = False  # type: ignore[assignment]
     converted, _ = convert(layer)
     args = on_cycle(name)
     try:

@@ -25,8 +25,8 @@ def test_a_change_in_place_is_noticed_at_either_end() -> None:
     made = remembered(edge_index, "key", lambda: (edge_index + 1,))
     edge_index += 1
     assert remembered(edge_index, "key", lambda: (edge_index + 1,))[0] is not made[0]
-    (made,) = remembered(edge_index, "key", lambda: (edge_index + 1,))
-    made.zero_()
+    (again,) = remembered(edge_index, "key", lambda: (edge_index + 1,))
+    again.zero_()
     assert torch.equal(remembered(edge_index, "key", lambda: (edge_index + 1,))[0], edge_index + 1)
 
 

@@ -325,9 +325,9 @@ def test_the_papers_models_in_training_mode(model: str, repeat: bool) -> None:
     results = []
     for data in _prepared(case, GRAPHS[:5]):
         graph = merged_graph(data)
-        graph = WeightedGraph(graph, loops=True) if looped else graph
+        small = WeightedGraph(graph, loops=True) if looped else graph
         net.zero_grad()
-        scores = net(data.x, graph, merged_readout(data), data.get("times"))
+        scores = net(data.x, small, merged_readout(data), data.get("times"))
         scores.square().sum().backward()
         results.append([scores, *(p.grad for p in net.parameters() if p.grad is not None)])
     torch.testing.assert_close(results[0], results[1], rtol=1e-9, atol=1e-9)

@@ -101,7 +101,9 @@ def _geometric_mean(values: list[float]) -> float:
 class _Recurrent(nn.Module):
     """A layer that is given its own output, and one that other layers share."""
 
-    def __init__(self, times: int, act: Callable[[Tensor], Tensor], conv: bool, between: bool):
+    def __init__(
+        self, times: int, act: Callable[[Tensor], Tensor], conv: bool, between: bool
+    ) -> None:
         super().__init__()
         self.times, self.act = times, act
         self.first = nn.Linear(5, 12)

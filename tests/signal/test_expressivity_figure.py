@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gnn_vpa import UsageError
@@ -28,12 +29,12 @@ def test_lines_are_the_means_over_the_seeds_in_the_colours_of_the_aggregations()
     assert {aggr: line.get_color() for aggr, line in lines.items()} == {
         aggr: AGGREGATIONS[aggr].colour for aggr in ("sum", "vpa")
     }
-    assert list(lines["vpa"].get_ydata()) == pytest.approx([0.1, 0.1])
+    assert np.asarray(lines["vpa"].get_ydata()) == pytest.approx([0.1, 0.1])
 
 
 def test_nothing_missed_is_at_the_bottom_not_off_the_axis() -> None:
     (axes,) = plot_expressivity([row for row in ROWS if row[0] == "one" and row.seed == 0][:1]).axes
-    (value,) = axes.lines[0].get_ydata()
+    (value,) = np.asarray(axes.lines[0].get_ydata())
     ticks = dict(
         zip(axes.get_yticks(), (t.get_text() for t in axes.get_yticklabels()), strict=True)
     )

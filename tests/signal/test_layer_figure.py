@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from gnn_vpa import UsageError
@@ -22,7 +23,7 @@ def test_a_panel_for_each_data_set_with_dots_and_two_lines() -> None:
     first, second = figure.axes
     assert [len(axes.lines) for axes in (first, second)] == [6, 3]
     assert [label.get_text() for label in first.get_xticklabels()] == ["1", "2", "readout"]
-    assert list(second.lines[2].get_ydata()) == [3, 6, 9]
+    assert np.asarray(second.lines[2].get_ydata()).tolist() == [3, 6, 9]
     assert first.get_yscale() == "log"
 
 

@@ -76,4 +76,4 @@ def test_wrong_use_is_named() -> None:
     with pytest.raises(UsageError, match="trials: expected at least 2"):
         measure_variance("vpa", 3, trials=1)
     with pytest.raises(UsageError, match="aggr"):
-        measure_variance("median", 3)  # type: ignore[arg-type]
+        measure_variance("median", 3)

@@ -1,7 +1,9 @@
 """A small data set, and the plain loop."""
 
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -12,15 +14,16 @@ from gnn_vpa.training import captured, trainer
 
 
 @pytest.fixture(scope="session")
-def reference():
+def reference() -> ModuleType:
     path = Path(__file__).parent / "reference.py"
     spec = importlib.util.spec_from_file_location("reference", path)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def random_graph(draw, label, num_labels):
+def random_graph(draw: torch.Generator, label: int, num_labels: int) -> Data:
     """A tree with some more edges, denser for one class; its leaves look alike."""
     size = int(torch.randint(1, 14, (1,), generator=draw))
     parent = [int(torch.randint(0, i, (1,), generator=draw)) for i in range(1, size)]
@@ -71,14 +74,14 @@ def hollow() -> GraphSet:
 class Uncaptured:
     """Does again what a CUDA graph would replay."""
 
-    def __init__(self, work, pool):
+    def __init__(self, work: Callable[[], object], pool: object) -> None:
         self.replay = work
         for _ in range(2):  # as a capture warms up
             work()
 
 
 @pytest.fixture
-def planned(monkeypatch):
+def planned(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let ``fit`` run planned steps on the CPU."""
     monkeypatch.setattr(captured, "_capture", Uncaptured)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)

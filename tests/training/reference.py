@@ -1,16 +1,19 @@
 """The plain loop: one fold, one model, PyG's batches. What the lanes are compared with."""
 
+import numpy as np
 import torch
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Batch
 
-from gnn_vpa.graphs import features
+from gnn_vpa.graphs import GraphSet, features
 from gnn_vpa.ops import Graph
+from gnn_vpa.training import Lane, Protocol, Task
 from gnn_vpa.training.level_tables import model_for
 from gnn_vpa.training.seeds import generator, seed
 
 
-def batch_of(graphs, x, ids):
+def batch_of(graphs: GraphSet, x: Tensor, ids: Tensor) -> Batch:
     """Collate graphs as PyG's loader does, with the data set's own features."""
     data = []
     for i in ids.tolist():
@@ -20,12 +23,14 @@ def batch_of(graphs, x, ids):
     return Batch.from_data_list(data)
 
 
-def readout_of(batch):
+def readout_of(batch: Batch) -> Graph:
     """A readout that knows of graphs without nodes too, which PyG's vector may not show."""
     return Graph.readout(batch.batch, batch.num_graphs)
 
 
-def train_one_fold(graphs, task, protocol, lane, dtype):
+def train_one_fold(
+    graphs: GraphSet, task: Task, protocol: Protocol, lane: Lane, dtype: torch.dtype
+) -> np.ndarray:
     """Return the training loss, validation and test accuracy of every epoch."""
     key = (graphs.name, task, lane.fold, lane.seed)
     torch.manual_seed(seed(key, "initial weights"))

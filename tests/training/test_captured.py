@@ -1,11 +1,14 @@
 """Planned steps against the plain loop. Without a GPU they run as they would be captured."""
 
+from pathlib import Path
+from types import ModuleType
+
 import numpy as np
 import pytest
 import torch
 
-from gnn_vpa.graphs import splits
-from gnn_vpa.training import Lane, Protocol, Task, captured, fit, level_tables
+from gnn_vpa.graphs import FeatureKind, GraphSet, splits
+from gnn_vpa.training import Lane, Outcome, Protocol, Task, captured, fit, level_tables
 from gnn_vpa.training.lanes import families
 
 SHORT = Protocol(epochs=3, batch_size=16)
@@ -16,11 +19,11 @@ FAMILIES = [
 ]
 
 
-def lanes_of(graphs, count=3, folds=5):
+def lanes_of(graphs: GraphSet, count: int = 3, folds: int = 5) -> list[Lane]:
     return [Lane(fold, split) for fold, split in enumerate(splits(graphs.y, folds))][:count]
 
 
-def curves_of(outcome):
+def curves_of(outcome: Outcome) -> np.ndarray:
     return np.stack([outcome.curve_train_loss, outcome.curve_val_acc, outcome.curve_test_acc])
 
 
@@ -28,8 +31,14 @@ def curves_of(outcome):
 @pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
 @pytest.mark.parametrize("features", ["ones", "degree", "labels"])
 def test_tasks_side_by_side_equal_the_plain_loop(
-    toy, reference, planned, family, merging, features, monkeypatch
-):
+    toy: GraphSet,
+    reference: ModuleType,
+    planned: None,
+    family: list[Task],
+    merging: bool,
+    features: FeatureKind,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     if features == "degree":
         monkeypatch.setattr("gnn_vpa.training.trainer.MAX_DENSE_COLUMNS", 1)  # codes are looked up
     divides_rounding = {"mean", "max"} if features == "ones" and family[0].model == "gin" else {}
@@ -50,7 +59,9 @@ def test_tasks_side_by_side_equal_the_plain_loop(
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
-def test_graphs_without_nodes(hollow, reference, planned, family):
+def test_graphs_without_nodes(
+    hollow: GraphSet, reference: ModuleType, planned: None, family: list[Task]
+) -> None:
     tasks = [Task(task.model, task.aggr, features="labels") for task in family]
     protocol = Protocol(epochs=2, batch_size=16 if tasks[0].model == "gin" else 3)
     lanes = lanes_of(hollow, 1)
@@ -62,7 +73,9 @@ def test_graphs_without_nodes(hollow, reference, planned, family):
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
-def test_a_giant_among_single_nodes(uneven, reference, planned, family):
+def test_a_giant_among_single_nodes(
+    uneven: GraphSet, reference: ModuleType, planned: None, family: list[Task]
+) -> None:
     tasks = [Task(task.model, task.aggr, features="labels") for task in family]
     lanes = lanes_of(uneven, 2)
     outcomes = fit(uneven, tasks, SHORT, lanes, dtype=torch.float64)
@@ -72,7 +85,9 @@ def test_a_giant_among_single_nodes(uneven, reference, planned, family):
         np.testing.assert_allclose(curves_of(outcome), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_sgc_with_wide_features_propagates_in_the_step(toy, reference, planned, monkeypatch):
+def test_sgc_with_wide_features_propagates_in_the_step(
+    toy: GraphSet, reference: ModuleType, planned: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(level_tables, "MAX_PROPAGATED_COLUMNS", 2)
     monkeypatch.setattr(level_tables, "_propagated", None)  # would fail, called beforehand
     tasks = [Task("sgc", aggr, features="degree") for aggr in ("default", "vpa")]
@@ -84,7 +99,9 @@ def test_sgc_with_wide_features_propagates_in_the_step(toy, reference, planned, 
         np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
 
 
-def test_steps_planned_one_by_one_are_the_same(toy, planned, monkeypatch):
+def test_steps_planned_one_by_one_are_the_same(
+    toy: GraphSet, planned: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tasks, lanes = [Task("gin", "vpa"), Task("gin", "sum")], lanes_of(toy)
     expected = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)
     monkeypatch.setattr(captured, "PLANNED_GRAPHS", 1)
@@ -94,12 +111,14 @@ def test_steps_planned_one_by_one_are_the_same(toy, planned, monkeypatch):
         np.testing.assert_allclose(curves_of(got), curves_of(right), rtol=0, atol=1e-12)
 
 
-def test_too_little_memory_means_fewer_lanes(toy, planned, monkeypatch, caplog):
+def test_too_little_memory_means_fewer_lanes(
+    toy: GraphSet, planned: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     tasks, lanes = [Task("gin", "vpa"), Task("gin", "sum")], lanes_of(toy)
     expected = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)
     run = captured.CapturedGroup.run_epoch
 
-    def run_epoch(self):
+    def run_epoch(self: captured.CapturedGroup) -> None:
         if len(self.lanes) > 2:
             raise torch.cuda.OutOfMemoryError("out of memory")
         run(self)
@@ -111,7 +130,9 @@ def test_too_little_memory_means_fewer_lanes(toy, planned, monkeypatch, caplog):
         np.testing.assert_allclose(curves_of(got), curves_of(right), rtol=0, atol=1e-12)
 
 
-def test_an_interrupted_run_of_several_tasks_goes_on(toy, planned, monkeypatch, tmp_path):
+def test_an_interrupted_run_of_several_tasks_goes_on(
+    toy: GraphSet, planned: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
     tasks = [Task("gcn", aggr) for aggr in ("sum", "max", "vpa")]
     lanes, path = lanes_of(toy), tmp_path / "state.pt"
@@ -121,7 +142,7 @@ def test_an_interrupted_run_of_several_tasks_goes_on(toy, planned, monkeypatch, 
     class Killed(Exception):
         pass
 
-    def stop(done):
+    def stop(done: int) -> None:
         calls.append(done)
         if len(calls) % 2 == 0:
             raise Killed
@@ -141,7 +162,13 @@ def test_an_interrupted_run_of_several_tasks_goes_on(toy, planned, monkeypatch, 
 @pytest.mark.gpu
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
 @pytest.mark.parametrize("features", ["degree", "labels"])
-def test_on_a_gpu_too(toy, reference, family, features, monkeypatch):
+def test_on_a_gpu_too(
+    toy: GraphSet,
+    reference: ModuleType,
+    family: list[Task],
+    features: FeatureKind,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device on this machine")
     if features == "degree":

@@ -3,38 +3,45 @@
 import signal
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
-from gnn_vpa.graphs import splits
-from gnn_vpa.training import Lane, Protocol, Task, fit, trainer
+from gnn_vpa.graphs import GraphSet, splits
+from gnn_vpa.training import Lane, Outcome, Protocol, Task, fit, trainer
+from gnn_vpa.training.checkpoint import Checkpoint
 from gnn_vpa.training.interrupts import Impatience, deferred
 from gnn_vpa.training.layered_group import LayeredGroup
 
 TASK, PROTOCOL = Task("gin", "vpa"), Protocol(epochs=6, batch_size=16)
+GROUP: list[Any] = [None, None]  # a checkpoint only counts the trainings of a group
 
 
 @pytest.fixture
-def lanes(toy):
+def lanes(toy: GraphSet) -> list[Lane]:
     return [Lane(fold, split) for fold, split in enumerate(splits(toy.y, 4))]
 
 
 class Epochs:
     """Counts epochs, and presses Ctrl-C in the middle of one."""
 
-    def __init__(self, run, score):
+    def __init__(self, run: Callable[[LayeredGroup], None], score: Callable[..., Tensor]) -> None:
         self.begun = self.done = 0
-        self.press_in, self.presses = None, 1
+        self.press_in: int | None = None
+        self.presses = 1
         self._run, self._score = run, score
 
-    def run_epoch(self, group):
+    def run_epoch(self, group: LayeredGroup) -> None:
         self.begun += 1
         self._run(group)
         self.done += 1
 
-    def scores(self, group, *args):
+    def scores(self, group: LayeredGroup, *args: Any) -> Tensor:
         if self.begun == self.press_in:
             self.press_in = None
             for _ in range(self.presses):
@@ -43,14 +50,14 @@ class Epochs:
 
 
 @pytest.fixture
-def epochs(monkeypatch):
+def epochs(monkeypatch: pytest.MonkeyPatch) -> Epochs:
     found = Epochs(LayeredGroup.run_epoch, LayeredGroup._losses)
     monkeypatch.setattr(LayeredGroup, "run_epoch", lambda self: found.run_epoch(self))
     monkeypatch.setattr(LayeredGroup, "_losses", lambda self, *args: found.scores(self, *args))
     return found
 
 
-def assert_same(got, expected):
+def assert_same(got: list[Outcome], expected: list[Outcome]) -> None:
     for one, other in zip(got, expected, strict=True):
         assert (one.fold, one.best_epoch) == (other.fold, other.best_epoch)
         for curve in ("curve_train_loss", "curve_val_acc", "curve_test_acc"):
@@ -60,8 +67,14 @@ def assert_same(got, expected):
 @pytest.mark.parametrize("press_in", [1, 3, 6, 7, 9, 12])
 @pytest.mark.parametrize("long", [False, True], ids=["short epochs", "long epochs"])
 def test_after_ctrl_c_only_the_rest_is_trained(
-    toy, lanes, tmp_path, monkeypatch, epochs, press_in, long
-):
+    toy: GraphSet,
+    lanes: list[Lane],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    epochs: Epochs,
+    press_in: int,
+    long: bool,
+) -> None:
     monkeypatch.setattr(trainer, "LONG_EPOCH_S", 0.0 if long else float("inf"))
     expected = fit(toy, TASK, PROTOCOL, lanes)
     in_all, epochs.begun, epochs.done = epochs.done, 0, 0
@@ -78,8 +91,12 @@ def test_after_ctrl_c_only_the_rest_is_trained(
 
 
 def test_a_second_ctrl_c_leaves_at_once_and_keeps_what_is_whole(
-    toy, lanes, tmp_path, monkeypatch, epochs
-):
+    toy: GraphSet,
+    lanes: list[Lane],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    epochs: Epochs,
+) -> None:
     monkeypatch.setattr(trainer, "LONG_EPOCH_S", float("inf"))
     expected = fit(toy, TASK, PROTOCOL, lanes)
     epochs.begun, epochs.done, epochs.press_in, epochs.presses = 0, 0, 9, 2
@@ -91,12 +108,18 @@ def test_a_second_ctrl_c_leaves_at_once_and_keeps_what_is_whole(
     assert epochs.done == PROTOCOL.epochs  # of the group that was not finished
 
 
-def test_a_handler_of_ones_own_never_keeps_half_an_epoch(toy, lanes, tmp_path, monkeypatch, epochs):
+def test_a_handler_of_ones_own_never_keeps_half_an_epoch(
+    toy: GraphSet,
+    lanes: list[Lane],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    epochs: Epochs,
+) -> None:
     monkeypatch.setattr(trainer, "LONG_EPOCH_S", float("inf"))
     expected = fit(toy, TASK, PROTOCOL, lanes)
     epochs.begun, epochs.done, epochs.press_in = 0, 0, 3
 
-    def interrupt(*_):
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, interrupt)
@@ -108,11 +131,17 @@ def test_a_handler_of_ones_own_never_keeps_half_an_epoch(toy, lanes, tmp_path, m
     assert_same(fit(toy, TASK, PROTOCOL, lanes, checkpoint=tmp_path / "state.pt"), expected)
 
 
-def test_an_interrupt_between_two_epochs_keeps_them(toy, lanes, tmp_path, monkeypatch, epochs):
+def test_an_interrupt_between_two_epochs_keeps_them(
+    toy: GraphSet,
+    lanes: list[Lane],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    epochs: Epochs,
+) -> None:
     monkeypatch.setattr(trainer, "LONG_EPOCH_S", float("inf"))
     seen = []
 
-    def stop(done):
+    def stop(done: int) -> None:
         seen.append(done)
         if len(seen) == 4:
             raise KeyboardInterrupt
@@ -125,11 +154,17 @@ def test_an_interrupt_between_two_epochs_keeps_them(toy, lanes, tmp_path, monkey
     assert epochs.done == 2 * PROTOCOL.epochs
 
 
-def test_other_processes_hand_over_their_states_too(toy, lanes, tmp_path, monkeypatch, epochs):
+def test_other_processes_hand_over_their_states_too(
+    toy: GraphSet,
+    lanes: list[Lane],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    epochs: Epochs,
+) -> None:
     protocol = Protocol(epochs=100_000, batch_size=16)  # more than will be trained
     path, told = tmp_path / "state.pt", []
 
-    def stop(_):
+    def stop(_: int) -> None:
         told.append(1)
         if len(told) - epochs.done >= 3:  # of the other process
             raise KeyboardInterrupt
@@ -138,13 +173,13 @@ def test_other_processes_hand_over_their_states_too(toy, lanes, tmp_path, monkey
     with pytest.raises(KeyboardInterrupt):
         fit(toy, TASK, protocol, lanes, checkpoint=path, progress=stop, workers=2)
     settings = (torch.float32, True, "cpu")
-    saved = trainer.Checkpoint(path, toy, [TASK], protocol, lanes, settings)
-    here, there = (saved.job(place, [None, None]).state for place in (0, 2))
+    saved = Checkpoint(path, toy, [TASK], protocol, lanes, settings)
+    here, there = (saved.job(place, GROUP).state for place in (0, 2))
     assert here["epoch"] == epochs.done
     assert there["epoch"] >= 3
 
 
-def test_elsewhere_than_in_the_main_thread_nothing_changes():
+def test_elsewhere_than_in_the_main_thread_nothing_changes() -> None:
     done = []
     thread = threading.Thread(target=lambda: deferred().__enter__() or done.append(1))
     thread.start()

@@ -1,9 +1,15 @@
 """Batches by levels: a model computes on them what it computes on all nodes."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
 import pytest
 import torch
+from torch import Tensor
 
-from gnn_vpa.graphs import GraphSet, features, load
+from gnn_vpa.graphs import FeatureKind, GraphSet, features, load
+from gnn_vpa.nn import Model
 from gnn_vpa.ops import Graph
 from gnn_vpa.training import Task
 from gnn_vpa.training.batch import EMPTY
@@ -22,17 +28,19 @@ SETS = [
 ]  # fmt: skip
 
 
-def task_of(model, aggr, kind):
+def task_of(model: str, aggr: str, kind: FeatureKind) -> Task:
     options = (("branch", 0.25), ("depth", 4)) if model == "deep" else ()
     return Task(model, aggr, features=kind, options=options)
 
 
-def layered_of(graphs, task, network, dtype=torch.float32):
+def layered_of(
+    graphs: GraphSet, task: Task, network: Model, dtype: torch.dtype = torch.float32
+) -> Layered:
     cpu = torch.device("cpu")
     return Layered(level_tables(graphs, [task], network, cpu, dtype, per_graph=False))
 
 
-def compare(graphs, task, ids, reference):
+def compare(graphs: GraphSet, task: Task, ids: Tensor, reference: ModuleType) -> None:
     """Compare scores and gradients of one lane's batch, by levels and node by node."""
     network = model_for(task, graphs).double().train()
     batch = layered_of(graphs, task, network, torch.float64).cut(ids)
@@ -63,13 +71,17 @@ def compare(graphs, task, ids, reference):
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("features", ["degree", "labels"])
-def test_a_model_computes_the_same(toy, model, aggr, features, reference):
+def test_a_model_computes_the_same(
+    toy: GraphSet, model: str, aggr: str, features: FeatureKind, reference: ModuleType
+) -> None:
     ids = torch.tensor([[3, 17, 4, EMPTY, 80, 3, 5, 6, EMPTY]])
     compare(toy, task_of(model, aggr, features), ids, reference)
 
 
 @pytest.mark.parametrize("aggr", ["default", "vpa"])
-def test_wide_features_propagate_in_the_step(toy, aggr, reference, monkeypatch):
+def test_wide_features_propagate_in_the_step(
+    toy: GraphSet, aggr: str, reference: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("gnn_vpa.training.level_tables.MAX_PROPAGATED_COLUMNS", 2)
     ids = torch.tensor([[3, 17, 4, EMPTY, 80, 3, 5, 6, EMPTY]])
     task = Task("sgc", aggr, features="degree", options=(("K", 2),))
@@ -77,14 +89,14 @@ def test_wide_features_propagate_in_the_step(toy, aggr, reference, monkeypatch):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_on_every_real_set(tu_dir, name, reference):
+def test_on_every_real_set(tu_dir: Path, name: str, reference: ModuleType) -> None:
     graphs = load(name, data_dir=tu_dir)
     some = torch.linspace(0, graphs.num_graphs - 1, 24).long().tolist()
     sample = GraphSet.from_pyg([graphs.graph(i) for i in some], name=name)
     compare(sample, Task("gin", "vpa"), torch.arange(24).unsqueeze(0), reference)
 
 
-def test_lanes_keep_to_themselves(toy):
+def test_lanes_keep_to_themselves(toy: GraphSet) -> None:
     """A lane's rows are the same whatever stands beside it, but for empty ones."""
     task = Task("gin", "vpa")
     layered = layered_of(toy, task, model_for(task, toy))
@@ -99,7 +111,9 @@ def test_lanes_keep_to_themselves(toy):
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
-def test_steps_that_are_cut_in_one_go_are_those_cut_one_by_one(toy, model, aggr):
+def test_steps_that_are_cut_in_one_go_are_those_cut_one_by_one(
+    toy: GraphSet, model: str, aggr: str
+) -> None:
     task = task_of(model, aggr, "labels")
     layered = layered_of(toy, task, model_for(task, toy))
     ids = torch.randint(EMPTY, toy.num_graphs, (4, 3, 5))
@@ -110,7 +124,7 @@ def test_steps_that_are_cut_in_one_go_are_those_cut_one_by_one(toy, model, aggr)
             assert torch.equal(got, expected)
 
 
-def tensors_of(part):
+def tensors_of(part: object) -> Iterator[Tensor]:
     """Yield all tensors that a batch is made of."""
     if isinstance(part, torch.Tensor):
         yield part
@@ -121,7 +135,7 @@ def tensors_of(part):
             yield from tensors_of(own)
 
 
-def test_there_are_fewer_rows_than_nodes(toy):
+def test_there_are_fewer_rows_than_nodes(toy: GraphSet) -> None:
     task = Task("gin", "vpa", features="ones")
     layered = layered_of(toy, task, model_for(task, toy))
     ids = torch.arange(60).unsqueeze(0)

@@ -1,11 +1,15 @@
 """Merged training is whole training, on every data set of the paper."""
 
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
 import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from gnn_vpa.graphs import GraphSet, load, splits
+from gnn_vpa.graphs import FeatureKind, GraphSet, load, splits
 from gnn_vpa.training import Lane, Protocol, Task, fit
 
 DATASETS = (
@@ -18,11 +22,11 @@ METHODS = [("gin", "sum"), ("gin", "vpa"), ("gcn", "max"), ("gat", "vpa"), ("sgc
 
 
 @pytest.fixture(scope="module")
-def sample(tu_dir):
+def sample(tu_dir: Path) -> Callable[[str], GraphSet]:
     """Thirty graphs of a data set, of a size that whole training takes in its stride."""
     known = {}
 
-    def of(name):
+    def of(name: str) -> GraphSet:
         if name not in known:
             whole = load(name, data_dir=tu_dir)
             # Not 0: there a batch of IMDB-BINARY has a mean degree that eight of its nodes have,
@@ -39,16 +43,16 @@ def sample(tu_dir):
     return of
 
 
-def _lanes(graphs):
+def _lanes(graphs: GraphSet) -> list[Lane]:
     return [Lane(fold, split) for fold, split in enumerate(splits(graphs.y, 5))][:2]
 
 
-def _curves(graphs, task):
+def _curves(graphs: GraphSet, task: Task) -> np.ndarray:
     outcomes = fit(graphs, task, THREE_EPOCHS, _lanes(graphs), dtype=torch.float64)
     return np.array([[o.curve_train_loss, o.curve_val_acc, o.curve_test_acc] for o in outcomes])
 
 
-def _plain(graphs, task, reference):
+def _plain(graphs: GraphSet, task: Task, reference: ModuleType) -> np.ndarray:
     """The plain loop's curves, fold after fold."""
     return np.array(
         [
@@ -58,7 +62,7 @@ def _plain(graphs, task, reference):
     )
 
 
-def _shuffled(graphs):
+def _shuffled(graphs: GraphSet) -> GraphSet:
     """The same graphs with their nodes in another order."""
     shuffled, draw = [], torch.Generator().manual_seed(1)
     for graph in graphs.to_pyg():
@@ -70,7 +74,9 @@ def _shuffled(graphs):
     return GraphSet.from_pyg(shuffled, name=graphs.name)
 
 
-def _assert_same(got, expected, graphs, task, reference):
+def _assert_same(
+    got: np.ndarray, expected: np.ndarray, graphs: GraphSet, task: Task, reference: ModuleType
+) -> None:
     """Compare curves, as exactly as the order of the nodes leaves them."""
     if not np.allclose(got, expected, rtol=1e-9, atol=1e-9):
         # Where gradients are next to 0, Adam divides rounding by rounding. Then merging may matter
@@ -83,7 +89,9 @@ def _assert_same(got, expected, graphs, task, reference):
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("name", DATASETS)
-def test_three_epochs_on_levels_are_those_of_the_plain_loop(sample, name, model, aggr, reference):
+def test_three_epochs_on_levels_are_those_of_the_plain_loop(
+    sample: Callable[[str], GraphSet], name: str, model: str, aggr: str, reference: ModuleType
+) -> None:
     graphs, task = sample(name), Task(model, aggr)
     expected = _plain(graphs, task, reference)
     _assert_same(_curves(graphs, task), expected, graphs, task, reference)
@@ -95,8 +103,15 @@ def test_three_epochs_on_levels_are_those_of_the_plain_loop(sample, name, model,
 )
 @pytest.mark.parametrize("name", DATASETS)
 def test_planned_steps_are_those_of_the_plain_loop(
-    sample, name, model, aggr, features, planned, reference, monkeypatch
-):
+    sample: Callable[[str], GraphSet],
+    name: str,
+    model: str,
+    aggr: str,
+    features: FeatureKind,
+    planned: None,
+    reference: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("gnn_vpa.training.trainer.MAX_DENSE_COLUMNS", 1)  # degrees are looked up
     graphs, task = sample(name), Task(model, aggr, features=features)
     expected = _plain(graphs, task, reference)

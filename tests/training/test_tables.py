@@ -3,9 +3,10 @@
 import pytest
 import torch
 
+from gnn_vpa.graphs import GraphSet
 from gnn_vpa.training import Task
 from gnn_vpa.training.level_tables import level_tables, model_for
-from gnn_vpa.training.tables import tables
+from gnn_vpa.training.tables import Tables, tables
 
 CPU = torch.device("cpu")
 FAMILIES = [
@@ -16,7 +17,7 @@ FAMILIES = [
 ]
 
 
-def tables_of(graphs, tasks, merging=True):
+def tables_of(graphs: GraphSet, tasks: list[Task], merging: bool = True) -> Tables:
     model = model_for(tasks[0], graphs)
     return tables(
         level_tables(
@@ -28,7 +29,9 @@ def tables_of(graphs, tasks, merging=True):
 
 @pytest.mark.parametrize("tasks", FAMILIES, ids=lambda tasks: f"{tasks[0].model}-{tasks[0].aggr}")
 @pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
-def test_rows_stand_for_all_nodes_of_their_graph(toy, tasks, merging):
+def test_rows_stand_for_all_nodes_of_their_graph(
+    toy: GraphSet, tasks: list[Task], merging: bool
+) -> None:
     known = tables_of(toy, tasks, merging)
     sizes = toy.node_ptr.diff()
     for level in known.levels:
@@ -42,7 +45,7 @@ def test_rows_stand_for_all_nodes_of_their_graph(toy, tasks, merging):
 
 
 @pytest.mark.parametrize("tasks", FAMILIES, ids=lambda tasks: f"{tasks[0].model}-{tasks[0].aggr}")
-def test_links_stay_in_their_graph_in_both_groupings(toy, tasks):
+def test_links_stay_in_their_graph_in_both_groupings(toy: GraphSet, tasks: list[Task]) -> None:
     known = tables_of(toy, tasks)
     for below, level in zip(known.levels, known.levels[1:], strict=False):
         for links in level.links:
@@ -59,14 +62,14 @@ def test_links_stay_in_their_graph_in_both_groupings(toy, tasks):
             assert torch.equal(links.col[:-1].long()[turned], by_source)
 
 
-def test_for_the_maximum_equal_features_are_one_row(toy):
+def test_for_the_maximum_equal_features_are_one_row(toy: GraphSet) -> None:
     """Without features a maximum sees nothing but whether there is a neighbour."""
     known = tables_of(toy, [Task("gin", "max", features="ones")])
     assert all(level.largest <= 2 for level in known.levels)
     assert known.levels[0].largest == 1
 
 
-def test_weights_are_those_of_each_task(toy):
+def test_weights_are_those_of_each_task(toy: GraphSet) -> None:
     aggrs = ("sum", "mean", "vpa", "power(0.3)")
     tasks = [Task("gcn", aggr, features="ones") for aggr in aggrs]
     first = tables_of(toy, tasks).levels[1].hop
@@ -79,7 +82,7 @@ def test_weights_are_those_of_each_task(toy):
     torch.testing.assert_close(power, total**0.7)
 
 
-def test_a_parent_and_neighbours_of_its_colour_are_one_edge(toy):
+def test_a_parent_and_neighbours_of_its_colour_are_one_edge(toy: GraphSet) -> None:
     tasks = [Task("gin", aggr, features="ones") for aggr in ("sum", "mean")]
     first = tables_of(toy, tasks).levels[1].hop
     assert bool((first.rowptr.diff() == 1).all())

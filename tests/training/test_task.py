@@ -22,19 +22,19 @@ class Variant(StrEnum):
         Task("gin", "vpa", options=()),
     ],
 )
-def test_equal_tasks_have_equal_seeds(same):
+def test_equal_tasks_have_equal_seeds(same: Task) -> None:
     plain = Task("gin", "vpa")
     assert same == plain
     assert seed(same) == seed(plain)
 
 
-def test_options_in_any_order():
+def test_options_in_any_order() -> None:
     one = Task("gin", "vpa", options=(("width", 8), ("depth", 2)))
     assert seed(one) == seed(Task("gin", "vpa", options=(("depth", 2), ("width", 8))))
     assert seed(one) != seed(Task("gin", "vpa"))
 
 
-def test_the_first_epoch_of_the_highest_validation_accuracy():
+def test_the_first_epoch_of_the_highest_validation_accuracy() -> None:
     curves = ([3.0, 2.0, 1.0, 0.5], [0.5, 0.9, 0.9, 0.1], [0.1, 0.2, 0.3, 1.0])
     outcome = Outcome.of(4, 7, *(np.array(c, np.float32) for c in curves))
     assert (outcome.fold, outcome.seed, outcome.best_epoch) == (4, 7, 1)
@@ -44,7 +44,7 @@ def test_the_first_epoch_of_the_highest_validation_accuracy():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_loss_that_is_not_finite_is_a_divergence(value):
+def test_a_loss_that_is_not_finite_is_a_divergence(value: float) -> None:
     loss = np.array([1.0, 2.0, value, 1.0], np.float32)
     good = np.full(4, 0.9, np.float32)
     outcome = Outcome.of(0, 0, loss, good, good)

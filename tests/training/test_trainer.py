@@ -1,12 +1,16 @@
 """Lanes against the plain loop, and against themselves after an interruption."""
 
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 from gnn_vpa.errors import UsageError
-from gnn_vpa.graphs import Split, load, splits
-from gnn_vpa.training import Lane, Protocol, Task, fit
+from gnn_vpa.graphs import FeatureKind, GraphSet, Split, load, splits
+from gnn_vpa.training import Lane, Outcome, Protocol, Task, fit
 
 METHODS = [
     *(("gin", aggr) for aggr in ("sum", "mean", "max", "vpa")),
@@ -16,18 +20,25 @@ METHODS = [
 SHORT = Protocol(epochs=3, batch_size=16)
 
 
-def lanes_of(graphs, count=3, folds=5):
+def lanes_of(graphs: GraphSet, count: int = 3, folds: int = 5) -> list[Lane]:
     return [Lane(fold, split) for fold, split in enumerate(splits(graphs.y, folds))][:count]
 
 
-def curves_of(outcome):
+def curves_of(outcome: Outcome) -> np.ndarray:
     return np.stack([outcome.curve_train_loss, outcome.curve_val_acc, outcome.curve_test_acc])
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
 @pytest.mark.parametrize("features", ["ones", "degree", "labels"])
-def test_three_epochs_equal_the_plain_loop(toy, reference, model, aggr, merging, features):
+def test_three_epochs_equal_the_plain_loop(
+    toy: GraphSet,
+    reference: ModuleType,
+    model: str,
+    aggr: str,
+    merging: bool,
+    features: FeatureKind,
+) -> None:
     if model == "gin" and aggr in ("mean", "max") and features == "ones":
         pytest.skip("all nodes are alike: BatchNorm and Adam divide rounding by rounding")
     task, lanes = Task(model, aggr, features=features), lanes_of(toy)
@@ -38,7 +49,9 @@ def test_three_epochs_equal_the_plain_loop(toy, reference, model, aggr, merging,
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
-def test_a_giant_among_single_nodes_equals_the_plain_loop(uneven, reference, model, aggr):
+def test_a_giant_among_single_nodes_equals_the_plain_loop(
+    uneven: GraphSet, reference: ModuleType, model: str, aggr: str
+) -> None:
     task, lanes = Task(model, aggr, features="labels"), lanes_of(uneven, 2)
     outcomes = fit(uneven, task, SHORT, lanes, dtype=torch.float64)
     for lane, outcome in zip(lanes, outcomes, strict=True):
@@ -47,7 +60,9 @@ def test_a_giant_among_single_nodes_equals_the_plain_loop(uneven, reference, mod
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
-def test_graphs_without_nodes_equal_the_plain_loop(hollow, reference, model, aggr):
+def test_graphs_without_nodes_equal_the_plain_loop(
+    hollow: GraphSet, reference: ModuleType, model: str, aggr: str
+) -> None:
     # With BatchNorm PyTorch needs two nodes in a batch; otherwise a batch may be without nodes.
     protocol = Protocol(epochs=2, batch_size=16 if model == "gin" else 3)
     task, lanes = Task(model, aggr, features="labels"), lanes_of(hollow, 1)
@@ -58,14 +73,16 @@ def test_graphs_without_nodes_equal_the_plain_loop(hollow, reference, model, agg
 
 
 @pytest.mark.parametrize("aggr", ["vpa", "max"])
-def test_batches_without_nodes_are_trained_on(hollow, aggr):
+def test_batches_without_nodes_are_trained_on(hollow: GraphSet, aggr: str) -> None:
     alone = Protocol(epochs=1, batch_size=1)
     (outcome,) = fit(hollow, Task("gin", aggr), alone, lanes_of(hollow, 1))
     assert outcome.diverged_epoch is None
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
-def test_real_data_equals_the_plain_loop(tu_dir, reference, model, aggr):
+def test_real_data_equals_the_plain_loop(
+    tu_dir: Path, reference: ModuleType, model: str, aggr: str
+) -> None:
     graphs = load("MUTAG", data_dir=tu_dir)
     task, lanes, protocol = Task(model, aggr), lanes_of(graphs, 2, 10), Protocol(epochs=1)
     outcomes = fit(graphs, task, protocol, lanes, dtype=torch.float64)
@@ -75,7 +92,9 @@ def test_real_data_equals_the_plain_loop(tu_dir, reference, model, aggr):
 
 
 @pytest.mark.parametrize("aggr", ["default", "vpa"])
-def test_wide_features_are_not_written_out(toy, reference, monkeypatch, aggr):
+def test_wide_features_are_not_written_out(
+    toy: GraphSet, reference: ModuleType, monkeypatch: pytest.MonkeyPatch, aggr: str
+) -> None:
     monkeypatch.setattr("gnn_vpa.training.level_tables.MAX_PROPAGATED_COLUMNS", 2)
     monkeypatch.setattr("gnn_vpa.training.levels._NARROW", 2)
     task, lanes = Task("sgc", aggr, features="degree"), lanes_of(toy, 2)
@@ -85,7 +104,7 @@ def test_wide_features_are_not_written_out(toy, reference, monkeypatch, aggr):
         np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
 
 
-def test_what_runs_beside_a_lane_does_not_matter(toy):
+def test_what_runs_beside_a_lane_does_not_matter(toy: GraphSet) -> None:
     task, lanes = Task("gin", "vpa"), lanes_of(toy, 4)
     together = fit(toy, task, SHORT, lanes, dtype=torch.float64)
     torch.manual_seed(99)  # nor does the global generator
@@ -93,14 +112,14 @@ def test_what_runs_beside_a_lane_does_not_matter(toy):
     np.testing.assert_allclose(curves_of(together[2]), curves_of(alone), atol=1e-9)
 
 
-def test_seeds_and_folds_differ(toy):
+def test_seeds_and_folds_differ(toy: GraphSet) -> None:
     split = lanes_of(toy)[0].split
     lanes = [Lane(0, split, seed=0), Lane(0, split, seed=1), Lane(1, split, seed=0)]
     losses = [o.curve_train_loss[0] for o in fit(toy, Task("gin", "vpa"), SHORT, lanes)]
     assert len(set(losses)) == 3
 
 
-def test_the_global_generator_is_left_alone(toy):
+def test_the_global_generator_is_left_alone(toy: GraphSet) -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
@@ -114,7 +133,9 @@ class Killed(Exception):
 
 
 @pytest.mark.parametrize(("model", "aggr"), [("gin", "vpa"), ("gcn", "max"), ("gat", "vpa")])
-def test_an_interrupted_training_goes_on_to_the_same_bits(toy, tmp_path, monkeypatch, model, aggr):
+def test_an_interrupted_training_goes_on_to_the_same_bits(
+    toy: GraphSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, aggr: str
+) -> None:
     monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
     monkeypatch.setattr("gnn_vpa.training.trainer.CACHED_ROWS", 200)  # several groups of lanes
     task, lanes, protocol = Task(model, aggr), lanes_of(toy, 5), Protocol(epochs=4, batch_size=16)
@@ -122,7 +143,7 @@ def test_an_interrupted_training_goes_on_to_the_same_bits(toy, tmp_path, monkeyp
     path = tmp_path / "state.pt"
     calls = []
 
-    def stop(epoch):
+    def stop(epoch: int) -> None:
         calls.append(epoch)
         if len(calls) % 3 == 0:
             raise Killed
@@ -146,7 +167,9 @@ def test_an_interrupted_training_goes_on_to_the_same_bits(toy, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("damage", ["truncated", "no file of ours", "another training"])
-def test_a_checkpoint_that_does_not_fit_is_ignored(toy, tmp_path, caplog, damage):
+def test_a_checkpoint_that_does_not_fit_is_ignored(
+    toy: GraphSet, tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
     task, lanes, path = Task("sgc", "vpa"), lanes_of(toy, 2), tmp_path / "state.pt"
     other = Protocol(epochs=5, batch_size=16) if damage == "another training" else SHORT
     fit(toy, task, other, lanes, checkpoint=path)
@@ -162,23 +185,25 @@ def test_a_checkpoint_that_does_not_fit_is_ignored(toy, tmp_path, caplog, damage
     )
 
 
-def test_a_finished_checkpoint_gives_the_outcomes_back(toy, tmp_path):
+def test_a_finished_checkpoint_gives_the_outcomes_back(toy: GraphSet, tmp_path: Path) -> None:
     task, lanes, path = Task("sgc", "vpa"), lanes_of(toy, 2), tmp_path / "state.pt"
     first = fit(toy, task, SHORT, lanes, checkpoint=path)
-    called = []
+    called: list[int] = []
     again = fit(toy, task, SHORT, lanes, checkpoint=path, progress=called.append)
     assert called == []
     assert [o.test_acc for o in again] == [o.test_acc for o in first]
 
 
-def test_a_lane_that_diverges_harms_no_other(toy, monkeypatch):
+def test_a_lane_that_diverges_harms_no_other(
+    toy: GraphSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     task, lanes = Task("gin", "sum"), lanes_of(toy, 3)
     expected = fit(toy, task, SHORT, lanes)
     from gnn_vpa.training.group import Group
 
     make = Group.__init__
 
-    def broken(self, *args):
+    def broken(self: Group, *args: Any) -> None:
         make(self, *args)
         with torch.no_grad():
             for row, lane in enumerate(self.lanes):
@@ -194,7 +219,7 @@ def test_a_lane_that_diverges_harms_no_other(toy, monkeypatch):
         assert np.array_equal(curves_of(outcomes[lane]), curves_of(expected[lane]))
 
 
-def test_lanes_of_different_length_do_not_share_steps(toy):
+def test_lanes_of_different_length_do_not_share_steps(toy: GraphSet) -> None:
     everyone = torch.arange(90)
     short = Split(everyone[:16], everyone[70:80], everyone[80:])
     long = Split(everyone[:33], everyone[70:80], everyone[80:])
@@ -206,14 +231,14 @@ def test_lanes_of_different_length_do_not_share_steps(toy):
         np.testing.assert_allclose(curves_of(outcome), curves_of(alone), atol=1e-9)
 
 
-def test_progress_counts_to_the_number_of_epochs(toy):
-    seen = []
+def test_progress_counts_to_the_number_of_epochs(toy: GraphSet) -> None:
+    seen: list[int] = []
     fit(toy, Task("sgc", "vpa"), SHORT, lanes_of(toy, 4), progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == SHORT.epochs
 
 
-def test_bad_input_is_named(toy):
+def test_bad_input_is_named(toy: GraphSet) -> None:
     lanes, task = lanes_of(toy, 1), Task("gin", "vpa")
     with pytest.raises(UsageError, match="epochs"):
         fit(toy, task, Protocol(epochs=0), lanes)
@@ -228,7 +253,7 @@ def test_bad_input_is_named(toy):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
-def test_the_gpu_computes_what_the_cpu_does(toy, model, aggr):
+def test_the_gpu_computes_what_the_cpu_does(toy: GraphSet, model: str, aggr: str) -> None:
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device on this machine")
     task, lanes = Task(model, aggr), lanes_of(toy)

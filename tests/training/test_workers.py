@@ -1,20 +1,25 @@
 """Lanes divided among processes: the same bits, and none that outlives the one it works for."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from gnn_vpa.errors import GnnVpaError, UsageError
-from gnn_vpa.graphs import splits
-from gnn_vpa.training import Lane, Protocol, Task, fit, workers
+from gnn_vpa.graphs import GraphSet, splits
+from gnn_vpa.training import Lane, Outcome, Protocol, Task, fit, workers
 from gnn_vpa.training.layered_group import LayeredGroup
 
 pytestmark = pytest.mark.skipif(
@@ -25,18 +30,18 @@ TASK = Task("gin", "vpa")
 
 
 @pytest.fixture(autouse=True)
-def small_groups(monkeypatch):
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let few lanes share a step, so that there are several groups."""
     monkeypatch.setattr("gnn_vpa.training.trainer.CACHED_ROWS", 200)
 
 
 @pytest.fixture
-def lanes(toy):
+def lanes(toy: GraphSet) -> list[Lane]:
     return [Lane(fold, split) for fold, split in enumerate(splits(toy.y, 5))]
 
 
 @pytest.fixture
-def epochs_here(monkeypatch):
+def epochs_here(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the epochs that groups run in this process."""
     count, run = [], LayeredGroup.run_epoch
     monkeypatch.setattr(LayeredGroup, "run_epoch", lambda self: (count.append(1), run(self))[1])
@@ -44,32 +49,36 @@ def epochs_here(monkeypatch):
 
 
 @pytest.fixture
-def linger(monkeypatch):
+def linger(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a wait, to be called as progress: until the other process has done the rest."""
-    done, feed = threading.Event(), workers._serve
+    done, serve = threading.Event(), workers._serve
 
-    def feed_all(*args):
-        feed(*args)
+    def serve_all(*args: Any) -> None:
+        serve(*args)
         done.set()
 
-    monkeypatch.setattr(workers, "_serve", feed_all)
-    return lambda *_: done.wait(60)
+    monkeypatch.setattr(workers, "_serve", serve_all)
+
+    def wait(*_: object) -> None:
+        done.wait(60)
+
+    return wait
 
 
 @pytest.fixture
-def process_of(child_of):
+def process_of(child_of: Callable[[int, str], int | None]) -> Callable[[int], int | None]:
     """Return the process that one has started to train lanes, if there is one."""
     return lambda pid: child_of(pid, "gnn_vpa.training.workers")
 
 
-def is_alive(pid):
+def is_alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
 
 
-def until(condition, seconds=30):
+def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := condition():
@@ -78,7 +87,7 @@ def until(condition, seconds=30):
     return pytest.fail("it did not happen in time")
 
 
-def assert_same(got, expected):
+def assert_same(got: list[Outcome], expected: list[Outcome]) -> None:
     for one, other in zip(got, expected, strict=True):
         assert (one.fold, one.best_epoch) == (other.fold, other.best_epoch)
         for curve in ("curve_train_loss", "curve_val_acc", "curve_test_acc"):
@@ -91,14 +100,20 @@ def assert_same(got, expected):
     ids=["by levels", "whole graphs"],
 )
 def test_the_bits_are_those_of_one_process(
-    toy, lanes, epochs_here, linger, task, merging, process_of
-):
+    toy: GraphSet,
+    lanes: list[Lane],
+    epochs_here: list[int],
+    linger: Callable[..., None],
+    task: Task,
+    merging: bool,
+    process_of: Callable[[int], int | None],
+) -> None:
     expected = fit(toy, task, PROTOCOL, lanes, merging=merging, workers=1)
     assert len(epochs_here) > 2 * PROTOCOL.epochs  # several groups
     epochs_here.clear()
     threads, seen = torch.get_num_threads(), []
 
-    def progress(done):
+    def progress(done: int) -> None:
         linger()
         seen.append(done)
 
@@ -112,8 +127,12 @@ def test_the_bits_are_those_of_one_process(
 
 
 def test_a_process_that_is_not_ready_is_not_waited_for(
-    toy, lanes, tmp_path, monkeypatch, process_of
-):
+    toy: GraphSet,
+    lanes: list[Lane],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    process_of: Callable[[int], int | None],
+) -> None:
     never = tmp_path / "never"
     never.write_text("#!/bin/sh\nexec sleep 30\n")  # its end, if waited for, would be an error
     never.chmod(0o755)
@@ -128,13 +147,19 @@ class Killed(Exception):
 
 
 def test_what_all_have_done_is_kept(
-    toy, lanes, tmp_path, monkeypatch, epochs_here, linger, process_of
-):
+    toy: GraphSet,
+    lanes: list[Lane],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    epochs_here: list[int],
+    linger: Callable[..., None],
+    process_of: Callable[[int], int | None],
+) -> None:
     monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
     expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
     in_all, path, seen = len(epochs_here), tmp_path / "state.pt", []
 
-    def stop(done):
+    def stop(done: int) -> None:
         linger()
         seen.append(done)
         if len(seen) == 1 + PROTOCOL.epochs + 2:
@@ -149,7 +174,12 @@ def test_what_all_have_done_is_kept(
     assert len(epochs_here) == in_all - len(seen)
 
 
-def test_an_exception_elsewhere_is_raised_here(toy, lanes, linger, process_of):
+def test_an_exception_elsewhere_is_raised_here(
+    toy: GraphSet,
+    lanes: list[Lane],
+    linger: Callable[..., None],
+    process_of: Callable[[int], int | None],
+) -> None:
     split = lanes[-1].split
     lanes[-1] = lanes[-1]._replace(split=split._replace(train=split.train + toy.num_graphs))
     with pytest.raises(IndexError, match="out of bounds") as caught:
@@ -158,43 +188,50 @@ def test_an_exception_elsewhere_is_raised_here(toy, lanes, linger, process_of):
     assert process_of(os.getpid()) is None
 
 
-def test_an_exception_that_cannot_travel_keeps_its_message():
+def test_an_exception_that_cannot_travel_keeps_its_message() -> None:
     class Local(Exception):
         pass
 
-    error = workers.pickle.loads(workers._pickled(Local("the message")))
+    error = pickle.loads(workers._pickled(Local("the message")))
     assert str(error) == "Local: the message"
     assert isinstance(error, GnnVpaError)
 
 
 def test_what_a_killed_process_was_at_is_trained_by_the_others(
-    toy, lanes, process_of, caplog, monkeypatch
-):
+    toy: GraphSet,
+    lanes: list[Lane],
+    process_of: Callable[[int], int | None],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
     expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
-    killed, begun, receive = [], threading.Event(), workers.Connection.recv_bytes
+    begun, receive = threading.Event(), Connection.recv_bytes
+    killed: list[int] = []
 
-    def received(link):
+    def received(link: Any) -> bytes:
         content = receive(link)
         if content != b"ready":
             begun.set()  # the other process has reported its first epoch
         return content
 
-    def kill(_):
+    def kill(_: int) -> None:
         begun.wait(60)
         if not killed:
-            killed.append(process_of(os.getpid()))
+            pid = process_of(os.getpid())
+            assert pid is not None
+            killed.append(pid)
             os.kill(killed[0], signal.SIGKILL)
             until(lambda: not is_alive(killed[0]))
 
-    monkeypatch.setattr(workers.Connection, "recv_bytes", received)
+    monkeypatch.setattr(Connection, "recv_bytes", received)
     outcomes = fit(toy, TASK, PROTOCOL, lanes, workers=2, progress=kill)
     assert_same(outcomes, expected)
     assert "most likely killed because memory ran out: going on with 1 process." in caplog.text
 
 
-def test_a_group_that_ends_one_process_after_the_other_is_given_up(monkeypatch):
-    job, kills = workers.Job(0, ()), workers.Counter()
+def test_a_group_that_ends_one_process_after_the_other_is_given_up() -> None:
+    job, kills = workers.Job(0, ()), Counter[int]()
     for _ in range(workers.MAX_KILLS - 1):
         assert workers._again(job, {0: {"epoch": 3}}, kills) == job._replace(state={"epoch": 3})
     with pytest.raises(workers.Killed, match="one after the other"):
@@ -217,7 +254,9 @@ fit(data, Task("gin", "vpa"), Protocol(epochs=10**6), lanes, workers=2)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_none_outlives_the_process_it_works_for(tmp_path, how, process_of):
+def test_none_outlives_the_process_it_works_for(
+    tmp_path: Path, how: signal.Signals, process_of: Callable[[int], int | None]
+) -> None:
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -234,6 +273,6 @@ def test_none_outlives_the_process_it_works_for(tmp_path, how, process_of):
         script.stderr.close()
 
 
-def test_there_is_no_fewer_than_one(toy, lanes):
+def test_there_is_no_fewer_than_one(toy: GraphSet, lanes: list[Lane]) -> None:
     with pytest.raises(UsageError, match="workers"):
         fit(toy, TASK, PROTOCOL, lanes, workers=0)

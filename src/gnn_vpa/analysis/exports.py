@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..escape import csv_cell, latex, markdown
-from ._format import MISSING, mean_std, noted, p_value, signed
+from .format import MISSING, mean_std, noted, p_value, signed
 from .settings import KEYS, MORE_KEYS, require_columns
 from .tables import AccuracyTable, Cell, Row
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ._format import count, listing, mean_std, noted, number, p_value, signed, some
 from .comparison import LIMIT, compare_with_paper
+from .format import count, listing, mean_std, noted, number, p_value, signed, some
 from .significance import missing_pairs, overall_tests
 from .style import DATASETS, in_order, method_label
 from .summary import ONE_CLASS, incomplete, summarise

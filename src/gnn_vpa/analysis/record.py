@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from ..escape import markdown
 from ..files import write_whole
 from ..paper import published
-from ._format import count
 from .claims import judge_claims
 from .comparison import AVERAGE, compare_with_paper
 from .exports import csv_of
 from .figures import curves_by_dataset
+from .format import count
 from .markdown import entries, sections
 from .origin import origin
 from .report import Part, Pictures

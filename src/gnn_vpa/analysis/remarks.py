@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ._format import count, listing
 from ._published import FOLDS
+from .format import count, listing
 from .settings import RELEASED
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnn_vpa.errors import UsageError
 
-from ._format import count
+from .format import count
 from .settings import KEYS, Setting, require_columns, split_by_setting
 from .style import method_label
 

@@ -92,7 +92,7 @@ def _rows(table: "AccuracyTable", datasets: list[str]) -> list[list[str]]:
 
 
 def _row(dataset: str, method: str, cell: "Cell") -> list[str]:
-    from gnn_vpa.analysis._format import mean_std, noted, signed
+    from gnn_vpa.analysis.format import mean_std, noted, signed
 
     ours = [dataset, method, noted(mean_std(cell.mean, cell.std), cell.note)]
     if (paper := cell.paper) is None:

@@ -35,7 +35,7 @@ def refine(rowptr: Tensor, col: Tensor, start: Tensor, rounds: int) -> Tensor:
 
 
 def refinements(
-    rowptr: Tensor, col: Tensor, start: Tensor, rounds: int, *, sets: bool = False
+    rowptr: Tensor, col: Tensor, start: Tensor, rounds: int, *, ignore_counts: bool = False
 ) -> list[Tensor]:
     """Return the colours before the first round and after each, as ``refine`` finds them.
 
@@ -44,8 +44,8 @@ def refinements(
         col: Sources, ``[E]``.
         start: First colours, ``[N]``, any integers.
         rounds: Number of rounds.
-        sets: Whether to compare neighbours' colours as sets: what a network sees that takes the
-            maximum, which is the same however often a colour occurs.
+        ignore_counts: Whether to compare neighbours' colours as sets: what a network sees that
+            takes the maximum, which is the same however often a colour occurs.
 
     Example:
         A star of two leaves and one of three, which a maximum does not tell apart.
@@ -54,7 +54,7 @@ def refinements(
         >>> col, same = torch.tensor([1, 2, 0, 0, 4, 5, 6, 3, 3, 3]), torch.zeros(7).long()
         >>> [colour.tolist() for colour in refinements(rowptr, col, same, rounds=1)]
         [[0, 0, 0, 0, 0, 0, 0], [0, 1, 1, 2, 1, 1, 1]]
-        >>> refinements(rowptr, col, same, rounds=1, sets=True)[1].tolist()
+        >>> refinements(rowptr, col, same, rounds=1, ignore_counts=True)[1].tolist()
         [0, 0, 0, 0, 0, 0, 0]
     """
     colours = [_numbered(start.long())[0]]
@@ -66,7 +66,7 @@ def refinements(
         known = _count(colour)
         # Neighbours' colours, sorted within each row: what nodes are compared by.
         begin, around = rowptr, _sorted_rows(rowptr, row, colour[col], known)
-        if sets:
+        if ignore_counts:
             key = torch.unique_consecutive(row * known + around)
             owner = key // max(known, 1)
             begin, around = torch.zeros_like(rowptr), key - owner * known

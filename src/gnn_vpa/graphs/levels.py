@@ -83,7 +83,7 @@ def levels(
     graph = torch.repeat_interleave(node_ptr.diff())
     if per_graph and len(start) > 0:
         start = graph * (int(start.max()) + 1) + start
-    colours = refinements(rowptr, col, start, rounds, sets=ignore_counts)
+    colours = refinements(rowptr, col, start, rounds, ignore_counts=ignore_counts)
     out: list[Level] = []
     for depth, colour in enumerate(colours):
         known = _known(colour)

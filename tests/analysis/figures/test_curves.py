@@ -1,4 +1,5 @@
 import re
+from collections.abc import Callable
 from xml.etree import ElementTree
 
 import numpy as np
@@ -115,7 +116,9 @@ def test_several_data_sets_are_refused() -> None:
         learning_curves(frame)
 
 
-def test_names_of_the_legend_do_not_overlap(make_folds, make_curves) -> None:
+def test_names_of_the_legend_do_not_overlap(
+    make_folds: Callable[..., pd.DataFrame], make_curves: Callable[..., pd.DataFrame]
+) -> None:
     names = [f"power(0.{n:03})" for n in range(1, 31)]
     folds = make_folds({("MUTAG", "GIN", name): [0.5, 0.6] for name in ["sum", "vpa", *names]})
     svg = learning_curves(make_curves(folds))

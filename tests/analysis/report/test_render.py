@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -43,7 +44,7 @@ class Page(HTMLParser):
         return [attributes for tag, attributes in self.elements if tag in tags]
 
 
-def test_the_page_is_well_formed_and_named(full_page) -> None:
+def test_the_page_is_well_formed_and_named(full_page: str) -> None:
     page = Page(full_page)
     assert full_page.lstrip().lower().startswith("<!doctype html>")
     assert page.all("html") == [{"lang": "en"}]
@@ -51,7 +52,7 @@ def test_the_page_is_well_formed_and_named(full_page) -> None:
     assert len(page.all("title")) >= 1
 
 
-def test_nothing_is_asked_of_a_network(full_page) -> None:
+def test_nothing_is_asked_of_a_network(full_page: str) -> None:
     page = Page(full_page)
     policy = next(m for m in page.all("meta") if m.get("http-equiv") == "Content-Security-Policy")
     assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'"
@@ -62,7 +63,7 @@ def test_nothing_is_asked_of_a_network(full_page) -> None:
     assert set(re.findall(r"https?://[^\"' ]+", full_page)) == {"http://www.w3.org/2000/svg"}
 
 
-def test_links_lead_somewhere_and_ids_are_unique(full_page) -> None:
+def test_links_lead_somewhere_and_ids_are_unique(full_page: str) -> None:
     page = Page(full_page)
     ids = Counter(attributes["id"] for _, attributes in page.elements if "id" in attributes)
     assert set(ids.values()) == {1}
@@ -76,14 +77,14 @@ def test_links_lead_somewhere_and_ids_are_unique(full_page) -> None:
     assert set(targets) | set(labels) <= set(ids)
 
 
-def test_headings_go_down_one_step_at_a_time(full_page) -> None:
+def test_headings_go_down_one_step_at_a_time(full_page: str) -> None:
     levels = [int(tag[1]) for tag, _ in Page(full_page).elements if re.fullmatch(r"h\d", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
-def test_a_reader_who_does_not_see_finds_the_way(full_page) -> None:
+def test_a_reader_who_does_not_see_finds_the_way(full_page: str) -> None:
     page = Page(full_page)
     assert len(page.all("main")) == len(page.all("header")) == len(page.all("nav")) == 1
     assert len(page.all("caption")) == len(page.all("table")) == 3
@@ -93,7 +94,7 @@ def test_a_reader_who_does_not_see_finds_the_way(full_page) -> None:
     assert first["href"] == "#main"
 
 
-def test_what_scrolls_can_be_reached_by_keyboard(full_page) -> None:
+def test_what_scrolls_can_be_reached_by_keyboard(full_page: str) -> None:
     scrolling = [d for d in Page(full_page).all("div") if d.get("class") == "scroll"]
     assert len(scrolling) == 3
     assert all(
@@ -101,7 +102,7 @@ def test_what_scrolls_can_be_reached_by_keyboard(full_page) -> None:
     )
 
 
-def test_every_part_is_there(full_page) -> None:
+def test_every_part_is_there(full_page: str) -> None:
     page = Page(full_page)
     figures = len(page.all("figure"))
     assert figures == 4 * 9 + 9  # learning curves of four models, and dots, for nine data sets
@@ -115,11 +116,18 @@ def test_every_part_is_there(full_page) -> None:
         assert words in full_page
 
 
-def test_the_same_results_make_the_same_page(full_page, full_run, make_curves, provenance) -> None:
+def test_the_same_results_make_the_same_page(
+    full_page: str,
+    full_run: pd.DataFrame,
+    make_curves: Callable[..., pd.DataFrame],
+    provenance: dict[str, object],
+) -> None:
     assert render_report(full_run, make_curves(full_run), provenance) == full_page
 
 
-def test_what_differs_from_the_paper_is_marked_without_colour(make_folds) -> None:
+def test_what_differs_from_the_paper_is_marked_without_colour(
+    make_folds: Callable[..., pd.DataFrame],
+) -> None:
     far = {("MUTAG", "GIN", "vpa"): [0.4, 0.41, 0.42]}
     near = {("MUTAG", "GIN", "vpa"): [0.86, 0.87, 0.88]}
     assert "≠</small>" in render_report(make_folds(far), NOTHING, {})
@@ -132,14 +140,18 @@ def test_no_finished_fold() -> None:
     assert Page(text).all("table", "svg") == []
 
 
-def test_one_cell_and_one_fold(make_folds, make_curves) -> None:
+def test_one_cell_and_one_fold(
+    make_folds: Callable[..., pd.DataFrame], make_curves: Callable[..., pd.DataFrame]
+) -> None:
     folds = make_folds({("MUTAG", "GIN", "vpa"): [0.8]})
     page = Page(render_report(folds, make_curves(folds, 1), {}))
     assert len(page.all("table")) == 1
     assert len(page.all("figure")) == 2
 
 
-def test_diverged_folds_are_shown_and_explained(make_folds, make_curves) -> None:
+def test_diverged_folds_are_shown_and_explained(
+    make_folds: Callable[..., pd.DataFrame], make_curves: Callable[..., pd.DataFrame]
+) -> None:
     folds = make_folds(
         {("MUTAG", "GIN", "sum"): [math.nan] * 3, ("MUTAG", "GIN", "vpa"): [0.8] * 3}
     )
@@ -149,12 +161,14 @@ def test_diverged_folds_are_shown_and_explained(make_folds, make_curves) -> None
     assert "fold 0 at epoch 17" in text
 
 
-def test_data_of_ones_own_has_no_paper_beside_it(make_folds) -> None:
+def test_data_of_ones_own_has_no_paper_beside_it(make_folds: Callable[..., pd.DataFrame]) -> None:
     text = render_report(make_folds({("mine", "GIN", "vpa"): [0.8, 0.9]}), NOTHING, {})
     assert "paper" not in re.sub(r"(?s)<style>.*</style>", "", text).replace("Setting: ", "")
 
 
-def test_another_protocol_is_said_to_be_one(make_folds, make_curves) -> None:
+def test_another_protocol_is_said_to_be_one(
+    make_folds: Callable[..., pd.DataFrame], make_curves: Callable[..., pd.DataFrame]
+) -> None:
     folds = make_folds({("MUTAG", "GIN", "vpa"): [0.8] * 3}, variant="printed")
     text = render_report(folds, make_curves(folds, 20), {})
     assert "Compare with the paper with care" in text
@@ -163,12 +177,14 @@ def test_another_protocol_is_said_to_be_one(make_folds, make_curves) -> None:
     assert "not as released but printed" in text
 
 
-def test_the_papers_protocol_needs_no_care(make_folds, make_curves) -> None:
+def test_the_papers_protocol_needs_no_care(
+    make_folds: Callable[..., pd.DataFrame], make_curves: Callable[..., pd.DataFrame]
+) -> None:
     folds = make_folds({("MUTAG", "GIN", "vpa"): [0.8] * 10})
     assert "with care" not in render_report(folds, make_curves(folds, 200), {})
 
 
-def test_each_setting_has_its_own_table(make_folds) -> None:
+def test_each_setting_has_its_own_table(make_folds: Callable[..., pd.DataFrame]) -> None:
     cell = {("IMDB-B", "GIN", "vpa"): [0.7, 0.8]}
     folds = pd.concat([make_folds(cell), make_folds(cell, features="degree")])
     text = render_report(folds, NOTHING, {})
@@ -177,7 +193,9 @@ def test_each_setting_has_its_own_table(make_folds) -> None:
     assert "(73.7 ± 3.7)" in text
 
 
-def test_names_cannot_break_out(make_folds, make_curves) -> None:
+def test_names_cannot_break_out(
+    make_folds: Callable[..., pd.DataFrame], make_curves: Callable[..., pd.DataFrame]
+) -> None:
     nasty = "</style><script>alert('1')</script>"
     folds = make_folds({(nasty, nasty, "vpa"): [0.8, 0.9]}, variant=nasty)
     text = render_report(folds, make_curves(folds), {nasty: {nasty: [nasty, nasty]}})
@@ -190,14 +208,14 @@ def test_provenance_is_shown_at_any_depth() -> None:
     assert "1, 2" in text
 
 
-def test_written_as_text_for_all_to_read(tmp_path) -> None:
+def test_written_as_text_for_all_to_read(tmp_path: Path) -> None:
     path = write_report(NOTHING, NOTHING, {"name": "Ünï"}, tmp_path / "new" / "report.html")
     assert "Ünï" in path.read_text(encoding="utf-8")
     assert stat.S_IMODE(path.stat().st_mode) & 0o444 == 0o444
     assert [p.name for p in path.parent.iterdir()] == ["report.html"]
 
 
-def test_a_failure_leaves_the_old_report(tmp_path, monkeypatch) -> None:
+def test_a_failure_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "report.html"
     path.write_text("old")
 
@@ -247,7 +265,9 @@ def test_a_training_that_diverged_leaves_the_others_accuracy(make_folds: MakeFol
     assert "sum 90.0 % (1 of 2 folds), variance" in page
 
 
-def test_no_control_character_of_a_name_is_on_the_page(make_folds, make_curves) -> None:
+def test_no_control_character_of_a_name_is_on_the_page(
+    make_folds: Callable[..., pd.DataFrame], make_curves: Callable[..., pd.DataFrame]
+) -> None:
     nasty = "a\x1b[31m\x00\u202e\ud800b"
     folds = make_folds({(nasty, "GIN", "vpa"): [0.8, 0.9]}, variant=nasty)
     text = render_report(folds, make_curves(folds), {nasty: [nasty]})
@@ -257,7 +277,7 @@ def test_no_control_character_of_a_name_is_on_the_page(make_folds, make_curves) 
         ElementTree.fromstring(picture)
 
 
-def test_what_a_number_stands_for_is_beside_it(make_folds) -> None:
+def test_what_a_number_stands_for_is_beside_it(make_folds: Callable[..., pd.DataFrame]) -> None:
     folds = make_folds(
         {
             ("mine", "GIN", "sum"): [0.8] * 7 + [math.nan] * 3,

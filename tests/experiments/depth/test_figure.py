@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -35,14 +36,14 @@ def test_three_rows_and_a_column_for_each_kind() -> None:
 
 def test_the_signal_is_that_of_64_layers() -> None:
     start = plot_depth(*_frames(), "D").axes[0]
-    assert len(start.lines[0].get_xdata()) == 64
+    assert len(np.asarray(start.lines[0].get_xdata())) == 64
     assert "64 layers" in start.get_ylabel()
 
 
 def test_a_loss_that_is_not_finite_is_a_cross() -> None:
     loss = plot_depth(*_frames(), "D").axes[len(KINDS)]
     crosses = [line for line in loss.lines if line.get_marker() == "x"]
-    assert [list(line.get_xdata()) for line in crosses] == [[128], []]
+    assert [np.asarray(line.get_xdata()).tolist() for line in crosses] == [[128], []]
 
 
 def test_a_data_set_without_results_is_wrong_use() -> None:

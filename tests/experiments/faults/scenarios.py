@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from disk import End, Fault, at_every_moment
+from disk import End, Fault, at_every_moment  # type: ignore[import-not-found]
 from torch_geometric.data import Data
 
 from gnn_vpa.experiments import Cell, Store, finished, identity, run_grid, runner
@@ -134,7 +134,7 @@ def checkpoint(folder: Path) -> int:
         assert state["epoch"] in ((2,) if end in (End.PASSED, End.UNHARMED) else (1, 2))
         assert (state["weights"] == state["epoch"]).all()
         keep(path, 3)
-        assert opened(path).job(0, [None, None]).state["epoch"] == 3  # type: ignore[index, list-item]
+        assert opened(path).job(0, [None, None]).state["epoch"] == 3  # type: ignore[list-item]
 
     return at_every_moment(folder, partial(keep, epoch=1), operate, check)
 
@@ -165,9 +165,9 @@ def run(folder: Path) -> int:
     ) -> list[Outcome]:
         return [outcome(lane) for _ in tasks for lane in lanes]
 
-    runner.fit = fit  # type: ignore[assignment]
-    identity.load = lambda *_: TOY  # type: ignore[assignment]
-    runner.initial_signals = lambda *_, **__: []  # type: ignore[assignment]
+    runner.fit = fit  # type: ignore[assignment, attr-defined]
+    identity.load = lambda *_: TOY  # type: ignore[attr-defined]
+    runner.initial_signals = lambda *_, **__: []  # type: ignore[attr-defined]
     before, whole = folder / "before", folder / "whole"
     run_grid([FIRST], before, device="cpu", workers=1)
     shutil.copytree(before, whole)
@@ -196,7 +196,7 @@ def run(folder: Path) -> int:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    store_module.commit = lambda: None  # type: ignore[assignment]  # it would ask git each time
+    store_module.commit = lambda: None  # type: ignore[attr-defined]  # it would ask git each time
     for scenario in (start, recording, checkpoint, exported, run):
         folder = Path(sys.argv[1], scenario.__name__)
         folder.mkdir()

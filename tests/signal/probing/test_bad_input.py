@@ -152,7 +152,7 @@ def test_another_device_is_named_without_one(
     """As above, with a model that says it is elsewhere."""
 
     class Elsewhere(nn.Parameter):
-        device = torch.device("cuda:0")  # type: ignore[assignment]
+        device = torch.device("cuda:0")
 
     model = nn.Linear(8, 8)
     far = [Elsewhere(torch.ones(1))]
@@ -202,7 +202,7 @@ def test_scripted_modules_are_shown_from_outside(sample: Sample) -> None:
 
 
 def test_compiled_modules_are_shown_from_outside(sample: Sample) -> None:
-    compiled = torch.compile(nn.Sequential(nn.Linear(8, 8), nn.ReLU()), backend="eager")
+    compiled: Any = torch.compile(nn.Sequential(nn.Linear(8, 8), nn.ReLU()), backend="eager")
     report = gnn_vpa.probe(nn.Sequential(compiled, nn.Linear(8, 2)), sample.x)
     assert [step.layer for step in report.steps] == ["", "0", "1"]
     assert "0 (OptimizedModule) is compiled" in report.verdict

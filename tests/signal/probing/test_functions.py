@@ -17,7 +17,9 @@ from .conftest import Sample
 class Chain(nn.Module):
     """Two layers, with a function between them and one behind."""
 
-    def __init__(self, between: Callable[[Tensor], Tensor], behind: Callable[[Tensor], Tensor]):
+    def __init__(
+        self, between: Callable[[Tensor], Tensor], behind: Callable[[Tensor], Tensor]
+    ) -> None:
         super().__init__()
         torch.manual_seed(0)
         self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 4)
@@ -200,7 +202,7 @@ def test_a_sum_over_edge_types_is_named(types: int, function: Callable[[Tensor],
     results = [
         conv(x["a"], edges[key]) for conv, key in zip(model.conv.values(), edges, strict=True)
     ]
-    total = function(sum(results)).double().var(correction=0).item()  # type: ignore[arg-type]
+    total = function(sum(results)).double().var(correction=0).item()
     mean = sum(result.double().var(correction=0).item() for result in results) / types
     assert step.gain == pytest.approx(total / mean, rel=1e-5)
 

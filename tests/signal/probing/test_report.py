@@ -75,7 +75,7 @@ def test_a_long_network_is_shortened_and_says_so(sample: Sample) -> None:
     text = str(report)
     table, note, *_ = text.split("\n\n")
     assert len(table.splitlines()) < 90
-    missing = int(re.match(r"(\d+) more steps in to_frame", note)[1])  # type: ignore[index]
+    missing = int(re.match(r"(\d+) more steps in to_frame", note)[1])
     assert missing + len(table.splitlines()) - 1 == len(report.steps)
 
 

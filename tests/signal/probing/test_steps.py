@@ -154,9 +154,9 @@ def test_the_papers_models_are_looked_into(aggr: str, sample: Sample) -> None:
     x, edge_index, batch = sample
     model = gnn_vpa.build_model("gcn", 8, 3, aggr, depth=2, dropout=0.0)
     report = gnn_vpa.probe(model, x, edge_index, batch)
-    first = model.convs[0]  # type: ignore[index]
-    pooled = gnn_vpa.aggregate(x, edge_index, aggr)  # type: ignore[arg-type]
-    hidden = first.lin_rel(pooled) + first.lin_root(x)  # type: ignore[operator, union-attr]
+    first = model.convs[0]
+    pooled = gnn_vpa.aggregate(x, edge_index, aggr)
+    hidden = first.lin_rel(pooled) + first.lin_root(x)
     assert_measures(the(report, "convs.0", "message").forward, x[edge_index[0]])
     assert_measures(the(report, "convs.0", "aggregation").forward, pooled)
     assert_measures(the(report, "convs.0", "update").forward, hidden)

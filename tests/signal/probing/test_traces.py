@@ -98,13 +98,13 @@ def test_gradients_that_are_there_stay(sample: Sample) -> None:
     model(sample.x, sample.edge_index).sum().backward()
     before = [parameter.grad for parameter in model.parameters()]
     values = [None if grad is None else grad.clone() for grad in before]
-    called = []
+    called: list[object] = []
     for parameter in model.parameters():
         parameter.register_post_accumulate_grad_hook(called.append)
     gnn_vpa.probe(model, sample.x, sample.edge_index)
     for parameter, grad, value in zip(model.parameters(), before, values, strict=True):
         assert parameter.grad is grad
-        assert grad is None or torch.equal(grad, value)
+        assert grad is None or torch.equal(grad, value)  # type: ignore[arg-type]
     assert called == []
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .._format import some
+from ..format import some
 from ..settings import Setting, split_by_setting
 from ..summary import incomplete, summarise
 from . import _accuracy, _curves

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gnn_vpa.paper import published
 
-from .._format import MISSING, number, p_value, signed
+from ..format import MISSING, number, p_value, signed
 from ..significance import overall_tests
 from ..style import DATASETS, method_label
 from ..summary import summarise

@@ -10,7 +10,7 @@ import numpy as np
 
 from gnn_vpa.paper import published_statistics, resolve_name
 
-from .._format import count
+from ..format import count
 from ..style import DATASETS, in_order
 from ._claim import Claim, Verdict, tally
 

@@ -11,7 +11,7 @@ import numpy as np
 from gnn_vpa.errors import UsageError
 
 from ...aggregations import ordered
-from .._format import listing
+from ..format import listing
 from ..settings import KEYS, require_columns
 from ..style import colour, dashes, method_label
 from ._svg import WIDTH, Scale, element, path, picture, text, width

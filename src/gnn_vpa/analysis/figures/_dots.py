@@ -11,8 +11,8 @@ from gnn_vpa.errors import UsageError
 from gnn_vpa.paper import Accuracy
 
 from ...aggregations import ordered
-from .._format import mean_std, noted
 from .._published import published_cell
+from ..format import mean_std, noted
 from ..style import BASELINES, MODELS, colour, in_order, method_label
 from ..summary import fold_accuracies, only_setting, summarise
 from ._svg import WIDTH, Scale, element, path, picture, room, text

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ...aggregations import AGGREGATIONS
-from .._format import listing, mean_std, noted
+from ..format import listing, mean_std, noted
 from ..style import colour
 from ._svg import WIDTH, Scale, element, path, picture, text
 

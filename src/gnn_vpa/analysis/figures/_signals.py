@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ...aggregations import ordered
-from .._format import listing, noted
+from ..format import listing, noted
 from ..style import colour, dashes
 from ._svg import WIDTH, Scale, element, path, picture, room, text
 

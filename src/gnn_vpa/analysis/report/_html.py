@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from ...page import environment
-from .. import _format
+from .. import format as _format
 from ..findings import verdict
 from ..style import method_label
 

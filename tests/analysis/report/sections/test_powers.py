@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from gnn_vpa.analysis import render_report, write_markdown
-from gnn_vpa.analysis._format import MISSING
+from gnn_vpa.analysis.format import MISSING
 
 MakeFolds = Callable[..., pd.DataFrame]
 NOTHING = pd.DataFrame()

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ....escape import markdown
-from ..._format import count, mean_std, noted, signed
 from ...comparison import AVERAGE
+from ...format import count, mean_std, noted, signed
 from ...style import method_label
 from ._section import Section, lines
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ....aggregations import AGGREGATIONS, aggregation
 from ....errors import UsageError
 from ....escape import markdown
-from ..._format import mean_std, noted
 from ...figures import power_lines
+from ...format import mean_std, noted
 from ...style import DATASETS, MODELS, in_order, method_label
 from ...summary import CELL, summarise
 from .._html import figures, fill

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ....escape import markdown
-from ..._format import number, p_value, signed
+from ...format import number, p_value, signed
 from ...significance import dataset_tests
 from ...style import method_label
 from .._html import fill

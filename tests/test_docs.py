@@ -1,0 +1,62 @@
+"""The code in the pages runs, block after block, as a reader would type it; their links exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+# A block that cannot run here says why, for readers of the source: <!-- not run: needs a GPU -->
+SKIP = re.compile(r"^<!-- not run: \S.* -->\n+\Z", flags=re.MULTILINE)
+FENCE = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def blocks(text: str) -> list[str]:
+    """Return the blocks that run, each with its line numbers in the page."""
+    fences = list(FENCE.finditer(text))
+    spelled = re.findall(r"^\s*[`~]{3,}\s*py", text, flags=re.MULTILINE | re.IGNORECASE)
+    assert len(fences) == len(spelled), "a block of Python begins with ```python and ends with ```"
+    skipped = [bool(SKIP.search(text, 0, fence.start())) for fence in fences]
+    marks = re.findall(r"^<!-- not run", text, flags=re.MULTILINE)
+    assert sum(skipped) == len(marks), "a mark has a reason, and a block below it"
+    return [
+        "\n" * text.count("\n", 0, fence.start(1)) + fence[1]
+        for fence, left_out in zip(fences, skipped, strict=True)
+        if not left_out
+    ]
+
+
+@each_page
+def test_the_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some of them write files
+    names: dict[str, object] = {}  # a page is one session
+    for block in blocks(page.read_text("utf-8")):
+        exec(compile(block, str(page), "exec"), names)
+
+
+def test_the_readme_shows_python_and_the_two_commands() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert blocks(text)
+    assert "make demo" in text
+    assert "make test" in text
+
+
+@each_page
+def test_every_local_link_exists(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text("utf-8")):
+        assert (page.parent / link).exists(), f"{page.name} links to {link}, which is not there"
+
+
+def test_a_block_knows_its_lines_and_may_be_left_out_with_a_reason() -> None:
+    text = "# A page\n\n```python\nx = 1\n```\n"
+    text += "\n<!-- not run: needs a GPU -->\n```python\n1 / 0\n```\n"
+    assert blocks(text) == ["\n\n\nx = 1\n"]
+    for wrong in ("needs a GPU -->\n", "needs a GPU"):
+        with pytest.raises(AssertionError, match="a reason, and a block below it"):
+            blocks(text.replace(wrong, ""))
+    with pytest.raises(AssertionError, match="begins with ```python"):
+        blocks(text.replace("```python\nx", "```py\nx"))
