@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from gnn_vpa.analysis import format as _format as f
+from gnn_vpa.analysis import format as f
 
 MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"
