@@ -6,12 +6,12 @@ from gnn_vpa.experiments import (
     Cell,
     Estimate,
     Pace,
-    calibrate,
+    epoch_work,
     estimate,
     expand,
+    paces_of_run,
     run_grid,
-    seen,
-    size,
+    time_models,
 )
 from gnn_vpa.training import Protocol, Task
 
@@ -20,7 +20,7 @@ _CELL = Cell("MUTAG", Task("gin", "vpa"), Protocol(epochs=100), folds=10)
 
 def test_what_was_seen_of_the_same_is_preferred_to_the_model_and_the_model_to_others() -> None:
     other = Pace("MUTAG", "gat", 4.0, 100.0)
-    model = Pace("PTC", "gin", 2.0, size(_CELL))
+    model = Pace("PTC", "gin", 2.0, epoch_work(_CELL))
     same = Pace("MUTAG", "gin", 1.0, 100.0)
     assert estimate([_CELL], [other]) == Estimate(4000.0, 6.0)
     assert estimate([_CELL], [other, model]) == Estimate(2000.0, 3.0)
@@ -30,9 +30,11 @@ def test_what_was_seen_of_the_same_is_preferred_to_the_model_and_the_model_to_ot
 def test_on_a_gpu_small_graphs_cost_their_steps() -> None:
     large = Cell("RDT-B", Task("gin", "vpa"))
     small = Cell("NCI1", Task("gin", "vpa"))
-    nodes, steps = (size(large, gpu=gpu) / size(small, gpu=gpu) for gpu in (False, True))
+    nodes, steps = (
+        epoch_work(large, gpu=gpu) / epoch_work(small, gpu=gpu) for gpu in (False, True)
+    )
     assert nodes > 2 * steps  # RDT-B has seven times the nodes of NCI1, but half of its steps
-    pace = Pace("NCI1", "gin", 1.0, size(small, gpu=True), gpu=True)
+    pace = Pace("NCI1", "gin", 1.0, epoch_work(small, gpu=True), gpu=True)
     assert estimate([large], [pace]).seconds == pytest.approx(steps * 10 * 200)
 
 
@@ -49,7 +51,7 @@ def test_a_baseline_takes_no_time() -> None:
 def test_finished_cells_are_seen(tmp_path: Path) -> None:
     cells = expand(["MUTAG"], ["sgc"], ["vpa"], protocol=Protocol(epochs=2), folds=3).cells
     run_grid(cells, tmp_path, device="cpu")
-    (pace,) = seen(tmp_path, "cpu")
+    (pace,) = paces_of_run(tmp_path, "cpu")
     assert (pace.dataset, pace.model, pace.work) == ("MUTAG", "sgc", 3371 + 74.42)
     assert 0 < pace.seconds < 10
 
@@ -60,10 +62,10 @@ def test_calibration_takes_the_smallest_data_set_that_is_here(
     monkeypatch.setenv("GNN_VPA_DATA", str(tmp_path))
     monkeypatch.setenv("GNN_VPA_CACHE", str(tmp_path))
     cells = expand(["NCI1", "MUTAG"], ["sgc"], folds=2).cells
-    (pace,) = calibrate(cells, device="cpu")
+    (pace,) = time_models(cells, device="cpu")
     assert (pace.dataset, pace.model) == ("MUTAG", "sgc")
     assert 1e-5 < pace.seconds < 10
-    assert calibrate(expand(["NCI1"], ["sgc"]).cells, device="cpu") == []
+    assert time_models(expand(["NCI1"], ["sgc"]).cells, device="cpu") == []
 
 
 def test_a_certain_estimate_has_no_range() -> None:

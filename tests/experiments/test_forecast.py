@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnn_vpa.experiments import Cell, Forecast, Pace, estimate, expand, run_grid, size
+from gnn_vpa.experiments import Cell, Forecast, Pace, epoch_work, estimate, expand, run_grid
 from gnn_vpa.experiments.estimate import Paces
 from gnn_vpa.training import Protocol, Task
 
@@ -28,7 +28,7 @@ SEEN = st.lists(
         st.sampled_from(["MUTAG", "PTC", "mine"]),
         st.sampled_from(["gin", "gcn"]),
         st.floats(0.001, 10.0),
-        st.just(size(Cell("MUTAG", Task("gin", "vpa")))),
+        st.just(epoch_work(Cell("MUTAG", Task("gin", "vpa")))),
     ),
     min_size=1,
     unique_by=lambda pace: (pace.dataset, pace.model),

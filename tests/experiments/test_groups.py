@@ -12,7 +12,6 @@ from gnn_vpa.experiments import (
     Cell,
     Group,
     Progress,
-    claim,
     expand,
     grouped,
     groups,
@@ -22,6 +21,7 @@ from gnn_vpa.experiments import (
     read_folds,
     run_grid,
     runner,
+    try_lock,
 )
 from gnn_vpa.experiments.groups import shortened
 from gnn_vpa.graphs import GraphSet
@@ -163,7 +163,7 @@ def test_a_cell_that_another_process_runs_is_left_out_of_the_group(
     tmp_path: Path, fake_fit: FakeFit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells = identify(expand(["MUTAG"], aggrs=["sum", "mean", "vpa"], folds=4).cells).cells
-    lock = claim(tmp_path / "checkpoints" / f"{cells[1].key}.lock")
+    lock = try_lock(tmp_path / "checkpoints" / f"{cells[1].key}.lock")
     assert lock.__enter__()
 
     class Waiting(Seen):

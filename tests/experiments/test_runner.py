@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from gnn_vpa.experiments._workers import Order
 
 from gnn_vpa.analysis import split_by_setting
 from gnn_vpa.errors import GnnVpaError, UsageError
@@ -16,7 +15,6 @@ from gnn_vpa.experiments import (
     Cell,
     Progress,
     Store,
-    claim,
     expand,
     identify,
     read_curves,
@@ -24,9 +22,11 @@ from gnn_vpa.experiments import (
     read_provenance,
     run_grid,
     runner,
+    try_lock,
 )
 from gnn_vpa.experiments.groups import Group
 from gnn_vpa.experiments.store import query
+from gnn_vpa.experiments.workers import Order
 from gnn_vpa.training import Protocol
 
 from .conftest import FakeFit
@@ -188,7 +188,7 @@ def test_a_cell_of_another_process_is_waited_for(
     fake_fit: FakeFit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells = _cells(aggrs=["sum", "vpa"])
-    lock = claim(tmp_path / "checkpoints" / f"{cells[0].key}.lock")
+    lock = try_lock(tmp_path / "checkpoints" / f"{cells[0].key}.lock")
     assert lock.__enter__()
 
     def other_process_dies(_: float) -> None:

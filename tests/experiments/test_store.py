@@ -15,7 +15,7 @@ import pytest
 
 from gnn_vpa.errors import GnnVpaError, UsageError
 from gnn_vpa.experiments import Cell, Store, _sqlite, read_curves, read_folds, read_provenance
-from gnn_vpa.experiments.estimate import seen
+from gnn_vpa.experiments.estimate import paces_of_run
 from gnn_vpa.experiments.store import finished, query
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.training import Outcome, Task
@@ -149,7 +149,7 @@ def test_reading_leaves_the_file_alone(tmp_path: Path, toy: GraphSet) -> None:
 def test_an_empty_file_is_one_that_is_yet_to_be_filled(tmp_path: Path, toy: GraphSet) -> None:
     (tmp_path / "results.sqlite").touch()  # as a full disk leaves it
     assert finished(tmp_path) == set()
-    assert seen(tmp_path, "cpu") == []
+    assert paces_of_run(tmp_path, "cpu") == []
     assert read_folds(tmp_path).empty
     assert read_curves(tmp_path).empty
     with Store(tmp_path) as store:
@@ -162,12 +162,12 @@ def test_a_file_that_another_process_is_creating_holds_no_results(tmp_path: Path
         other.execute("BEGIN IMMEDIATE")
         other.execute("CREATE TABLE sessions (id)")
         assert finished(tmp_path) == set()
-        assert seen(tmp_path, "cpu") == []
+        assert paces_of_run(tmp_path, "cpu") == []
 
 
 _STARTS = """
 import os, sys, time, traceback
-from gnn_vpa.experiments.estimate import seen
+from gnn_vpa.experiments.estimate import paces_of_run
 from gnn_vpa.experiments.store import Store, finished
 
 for run in range(int(sys.argv[2])):
@@ -178,7 +178,7 @@ for run in range(int(sys.argv[2])):
             try:
                 time.sleep(max(0, begin - time.time()))
                 for _ in range(3):  # as the command line does: it looks, then it starts
-                    seen(folder, "cpu"), finished(folder)
+                    paces_of_run(folder, "cpu"), finished(folder)
                 with Store(folder) as store:
                     assert store.finished() == finished(folder) == set()
                 os._exit(0)

@@ -28,7 +28,7 @@ def leaf(*shape: int, device: str, dtype: torch.dtype = torch.float64) -> Tensor
 def test_operators_keep_their_word(graph: Graph, device: str, both: bool) -> None:
     x, w = leaf(30, 2, 3, device=device), leaf(200, 2, device=device)
     a, b = (torch.rand(30, n, dtype=torch.float64, device=device) for n in (1, 2))
-    operands = graph.operands(both)
+    operands = graph.as_operands(both)
     opcheck(operators._spmm, (x, w, a, b, *operands))
     opcheck(operators._sddmm, (x, x.detach() * 2, a, None, *operands))
     flat = leaf(30, 4, device=device)
@@ -59,13 +59,13 @@ def test_vmap_over_graphs(device: str) -> None:
     draw = torch.Generator().manual_seed(0)
     edges = torch.randint(6, (3, 2, 9), generator=draw).to(device)
     graphs = [Graph(e, 6) for e in edges]
-    parts = zip(*(g.operands(True) for g in graphs), strict=True)
+    parts = zip(*(g.as_operands(True) for g in graphs), strict=True)
     stacked = [torch.stack(t) if isinstance(t[0], torch.Tensor) else 9 for t in parts]
     x = leaf(6, 1, 2, device=device).detach()
     dims = tuple(0 if isinstance(t, torch.Tensor) else None for t in stacked)
     run = vmap(lambda *ops: operators.spmm(x, None, None, None, *ops), in_dims=dims)
     out = run(*stacked)
-    expected = [operators.spmm(x, None, None, None, *g.operands(True)) for g in graphs]
+    expected = [operators.spmm(x, None, None, None, *g.as_operands(True)) for g in graphs]
     torch.testing.assert_close(out, torch.stack(expected))
 
 

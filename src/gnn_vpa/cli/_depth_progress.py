@@ -8,7 +8,7 @@ from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
 from ..escape import printable
-from ..experiments import duration
+from ..experiments import format_duration
 from ..experiments.depth import Job, Watcher
 from ..experiments.depth.train import Outcome
 from ._console import console, say
@@ -57,7 +57,7 @@ class Lines(Watcher):
         if best is not None:
             result = f"up to {100 * best.trained.test_acc:.1f} % ({best.variant})"
         place = f"[{self._finished}/{self._total}]"
-        self.say(f"{place} {job}: {result}, {duration(seconds)}{self.left()}")
+        self.say(f"{place} {job}: {result}, {format_duration(seconds)}{self.left()}")
 
     def share(self) -> float:
         """Return which part of the work is done."""
@@ -70,7 +70,7 @@ class Lines(Watcher):
         if not 0.02 < share < 1:
             return ""
         spent = time.monotonic() - self._began
-        return f"; about {duration(spent / share * (1 - share))} left"
+        return f"; about {format_duration(spent / share * (1 - share))} left"
 
     def say(self, text: str) -> None:
         """Write a line."""

@@ -12,16 +12,16 @@ from ..experiments import (
     Needs,
     Pace,
     Team,
-    calibrate,
     dataset_names,
-    duration,
     estimate,
     finished,
+    format_duration,
     grouped,
     identify,
     needs,
+    paces_of_run,
     resolve_device,
-    seen,
+    time_models,
 )
 from ..experiments.memory import DataSize, memory_of_process, reason
 from ..experiments.workers import asked
@@ -45,10 +45,10 @@ def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: s
     if not rest:
         say(f"All {len(cells)} cells are finished, in {out}.")
         return
-    paces, basis = seen(out, device), "from the cells that are finished"
+    paces, basis = paces_of_run(out, device), "from the cells that are finished"
     if not paces:
         with progress("Training each model for a moment to see how quick it is here"):
-            paces = calibrate(rest, data_dir=data_dir, device=device)
+            paces = time_models(rest, data_dir=data_dir, device=device)
         basis = "from a few epochs on the smallest data set"
     # On the CPU cells are trained one by one; those that are alike are shown in one row there too.
     groups = grouped(rest, "cuda")
@@ -108,7 +108,7 @@ class _Row:
 
     def shown(self) -> list[str]:
         at_once = ["-", "-"] if self.needs is None else [str(self.needs.lanes), str(self.needs)]
-        time = "-" if self.seconds is None else duration(self.seconds)
+        time = "-" if self.seconds is None else format_duration(self.seconds)
         return [self.what, f"{self.cells:,}", f"{self.trainings:,}", *at_once, time]
 
 

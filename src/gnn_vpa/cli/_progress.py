@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
 from ..escape import plain, printable
-from ..experiments import Cell, Forecast, Group, Progress, duration, fold_accuracies
+from ..experiments import Cell, Forecast, Group, Progress, fold_accuracies, format_duration
 from ..training import Outcome
 from ._console import console, say
 
@@ -68,7 +68,7 @@ class Lines(Progress):
         """Say what came out."""
         if self._is_told(cell):
             reached = [outcome.test_acc for outcome in outcomes if outcome.diverged_epoch is None]
-            self._tell(cell, f"{_accuracy(reached, cell.folds)}, {duration(seconds)}")
+            self._tell(cell, f"{_accuracy(reached, cell.folds)}, {format_duration(seconds)}")
 
     def elsewhere(self, cell: Cell) -> None:
         """Say what came out in a process beside this one."""
@@ -157,7 +157,9 @@ class Terminal(Lines):
         # A training that goes on begins in the middle: its pace counts from there.
         began, first = self._since = self._since or (now, done)
         pace = (now - began) / max(done - first, 1)
-        left = duration(pace * (group.protocol.epochs - done)) + " left" if done > first else ""
+        left = (
+            format_duration(pace * (group.protocol.epochs - done)) + " left" if done > first else ""
+        )
         self._bars.update(self._epochs, completed=done, left=left)
 
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:

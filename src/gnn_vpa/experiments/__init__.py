@@ -3,14 +3,13 @@
 from .baselines import BASELINES as BASELINES
 from .baselines import fit_baseline as fit_baseline
 from .cell import Cell as Cell
-from .claims import claim as claim
 from .estimate import Estimate as Estimate
 from .estimate import Pace as Pace
-from .estimate import calibrate as calibrate
-from .estimate import duration as duration
+from .estimate import epoch_work as epoch_work
 from .estimate import estimate as estimate
-from .estimate import seen as seen
-from .estimate import size as size
+from .estimate import format_duration as format_duration
+from .estimate import paces_of_run as paces_of_run
+from .estimate import time_models as time_models
 from .forecast import Forecast as Forecast
 from .frames import read_curves as read_curves
 from .frames import read_folds as read_folds
@@ -25,6 +24,7 @@ from .groups import Group as Group
 from .groups import grouped as grouped
 from .identity import Identified as Identified
 from .identity import identify as identify
+from .locks import try_lock as try_lock
 from .plan import Needs as Needs
 from .plan import needs as needs
 from .presets import PRESETS as PRESETS
@@ -55,21 +55,21 @@ __all__ = [
     "Signal",
     "Store",
     "Team",
-    "calibrate",
-    "claim",
     "dataset_name",
     "dataset_names",
     "default_folder",
-    "duration",
+    "epoch_work",
     "estimate",
     "expand",
     "finished",
     "fit_baseline",
     "fold_accuracies",
+    "format_duration",
     "grouped",
     "identify",
     "initial_signals",
     "needs",
+    "paces_of_run",
     "preset",
     "read_curves",
     "read_folds",
@@ -77,7 +77,7 @@ __all__ = [
     "read_signals",
     "resolve_device",
     "run_grid",
-    "seen",
     "select",
-    "size",
+    "time_models",
+    "try_lock",
 ]

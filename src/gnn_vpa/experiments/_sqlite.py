@@ -9,7 +9,7 @@ import gnn_vpa
 
 from ..errors import GnnVpaError, UsageError
 from ._upgrade import EARLIER, upgrade
-from .claims import no_locks
+from .locks import no_locks
 
 FORMAT = 2
 _APPLICATION = int.from_bytes(b"gvpa")

@@ -68,8 +68,13 @@ class Estimate:
     factor: float
 
     def __str__(self) -> str:
-        low, high = duration(self.seconds / self.factor), duration(self.seconds * self.factor)
-        return f"about {duration(self.seconds)}" + (f" ({low} to {high})" if low != high else "")
+        low, high = (
+            format_duration(self.seconds / self.factor),
+            format_duration(self.seconds * self.factor),
+        )
+        return f"about {format_duration(self.seconds)}" + (
+            f" ({low} to {high})" if low != high else ""
+        )
 
 
 def estimate(cells: Iterable[Cell], paces: Sequence[Pace], workers: int = 1) -> Estimate:
@@ -81,7 +86,7 @@ def estimate(cells: Iterable[Cell], paces: Sequence[Pace], workers: int = 1) -> 
     Example:
         >>> from gnn_vpa.training import Task
         >>> cells = [Cell("PTC", Task("gin", "vpa"), Protocol(epochs=10), folds=2)]
-        >>> estimate(cells, [Pace("MUTAG", "gin", 0.1, size(cells[0]) / 2)])
+        >>> estimate(cells, [Pace("MUTAG", "gin", 0.1, epoch_work(cells[0]) / 2)])
         Estimate(seconds=4.0, factor=3.0)
     """
     total: Counter[Kind] = Counter()
@@ -143,13 +148,13 @@ def _scaled(dataset: str, pace: Pace) -> float:
     return pace.seconds * size / pace.work if larger else pace.seconds
 
 
-def seen(out: str | Path, device: str) -> list[Pace]:
+def paces_of_run(out: str | Path, device: str) -> list[Pace]:
     """Return the paces of a run's finished cells, of those that ran on this kind of device.
 
     There is one for each data set and model, the median of its cells.
 
     Example:
-        >>> seen("no/such/run", "cpu")
+        >>> paces_of_run("no/such/run", "cpu")
         []
     """
     return Paces(out, device).seen()
@@ -203,13 +208,13 @@ class Paces:
         )
 
 
-def calibrate(
+def time_models(
     cells: Iterable[Cell], *, data_dir: str | Path | None = None, device: str = "auto"
 ) -> list[Pace]:
     """Train each model for a few epochs on the smallest of its data sets that is here.
 
     Example:
-        >>> calibrate([])
+        >>> time_models([])
         []
     """
     paces = []
@@ -217,7 +222,7 @@ def calibrate(
     for cell in cells:
         if cell.protocol is not None:
             least = smallest.setdefault(cell.task.model, cell)
-            if size(cell) < size(least):
+            if epoch_work(cell) < epoch_work(least):
                 smallest[cell.task.model] = cell
     device = resolve_device(device)
     gpu = shares_steps(device)
@@ -243,7 +248,7 @@ def _time(cell: Cell, graphs: GraphSet, epochs: int, device: str) -> float:
     return time.perf_counter() - started
 
 
-def size(cell: Cell, *, gpu: bool = False) -> float:
+def epoch_work(cell: Cell, *, gpu: bool = False) -> float:
     """Return what an epoch's time grows with, of a data set as published; infinity for one's own.
 
     That is its nodes, and a little its edges: a node goes through products of 64 x 64 matrices; an
@@ -252,7 +257,7 @@ def size(cell: Cell, *, gpu: bool = False) -> float:
 
     Example:
         >>> from gnn_vpa.training import Task
-        >>> round(size(Cell("MUTAG", Task("gin", "vpa"))))
+        >>> round(epoch_work(Cell("MUTAG", Task("gin", "vpa"))))
         3445
     """
     return _size_of(cell.dataset, gpu=gpu)
@@ -280,11 +285,11 @@ def _published(dataset: str) -> Statistics | None:
         return None
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a time as people say it.
 
     Example:
-        >>> duration(0.4), duration(75), duration(5400), duration(7200)
+        >>> format_duration(0.4), format_duration(75), format_duration(5400), format_duration(7200)
         ('1 s', '1 min 15 s', '1 h 30 min', '2 h')
     """
     whole = max(1, round(seconds))

@@ -16,9 +16,9 @@ from ..training import Outcome, Task, fit
 from ..training.workers import Killed
 from .baselines import fit_baseline, obstacle
 from .cell import Cell
-from .claims import claim, is_abandoned, release_abandoned
 from .groups import Group, grouped
 from .identity import Identified, identify
+from .locks import is_abandoned, release_abandoned, try_lock
 from .memory import DataSize, in_bytes, memory_of_process, reason
 from .progress import Progress
 from .provenance import device_name
@@ -196,7 +196,7 @@ class _Worker:
             if not self.store.is_finished(cell.key):
                 abandoned.append(cell)
             return False
-        if not locks.enter_context(claim(path)):
+        if not locks.enter_context(try_lock(path)):
             taken.append(cell)
             return False
         return not self.store.is_finished(cell.key)

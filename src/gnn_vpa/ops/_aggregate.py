@@ -113,7 +113,7 @@ def _sum(x: Tensor, graph: Graph, weight: Tensor | None, factor: Tensor | None) 
     by_heads = flat(x, 2) if has_heads else flat(x, 1).unsqueeze(1)  # [S, H, F]
     weight = weight.unsqueeze(1) if weight is not None and not has_heads else weight
     both = torch.is_grad_enabled() and (x.requires_grad or _needs_grad(weight))
-    out = spmm(by_heads, weight, factor, None, *graph.operands(both))
+    out = spmm(by_heads, weight, factor, None, *graph.as_operands(both))
     return out.view(graph.num_targets, *x.shape[1:])
 
 
@@ -163,7 +163,7 @@ def _factor(
 def _maximum(x: Tensor, graph: Graph, weight: Tensor | None, multiplicity: Tensor | None) -> Tensor:
     if weight is None:
         both = torch.is_grad_enabled() and x.requires_grad
-        out = segmax(flat(x, 1), multiplicity, *graph.operands(both))
+        out = segmax(flat(x, 1), multiplicity, *graph.as_operands(both))
     else:
         # Not linear: the weighted messages have to be made.
         messages = from_sources(flat(x, 1), graph).view(graph.num_edges, *x.shape[1:])

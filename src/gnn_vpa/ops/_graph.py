@@ -142,9 +142,9 @@ class Graph:
             self._edge_targets = target
         return target
 
-    def operands(self, both: bool) -> tuple[Any, ...]:
-        """Return the graph as the operators take it; with ``both``, grouped by source as well."""
-        known = both or self._by_source is not None
+    def as_operands(self, with_transpose: bool) -> tuple[Any, ...]:
+        """Return the graph as the operators take it, if asked grouped by source as well."""
+        known = with_transpose or self._by_source is not None
         return (*self.by_target, *(self.by_source if known else (None, None, None, 0)))
 
     def scale(self, exponent: float, dtype: torch.dtype) -> Tensor:

@@ -79,7 +79,7 @@ class VPTransformerConv(VPAttention, TransformerConv):  # type: ignore[misc]
     def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
         query, key = kwargs["query"], kwargs["key"]
         scale = 1 / math.sqrt(self.out_channels)
-        logits = sddmm(query * scale, key, None, None, *graph.operands(True))
+        logits = sddmm(query * scale, key, None, None, *graph.as_operands(True))
         weight = self._dropped(graph_softmax(logits, graph, None, source).to(source.dtype))
         return aggregate(source, graph, weight=weight, normalizer_grad=self.normalizer_grad)
 

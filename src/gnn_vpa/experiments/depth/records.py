@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import GnnVpaError
 from ...escape import csv_cell, csv_text
 from ...files import write_whole
-from ..claims import claim
+from ..locks import try_lock
 from ..provenance import commit, device_name, versions
 from .job import Job, majority
 from .train import Outcome
@@ -97,7 +97,7 @@ class Records:
     def _alone(self) -> Iterator[None]:
         """Wait until no other process adds to the folder."""
         while True:
-            with claim(self.folder / "depth.lock") as mine:
+            with try_lock(self.folder / "depth.lock") as mine:
                 if mine:
                     yield
                     return

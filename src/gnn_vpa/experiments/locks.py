@@ -11,7 +11,7 @@ from ..errors import GnnVpaError
 
 
 @contextmanager
-def claim(path: Path) -> Iterator[bool]:
+def try_lock(path: Path) -> Iterator[bool]:
     """Hold a file's lock, or learn that another process holds it.
 
     The operating system holds the lock and takes it back when its owner ends, however that
@@ -27,7 +27,7 @@ def claim(path: Path) -> Iterator[bool]:
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with claim(Path(folder, "a")) as mine, claim(Path(folder, "a")) as again:
+        ...     with try_lock(Path(folder, "a")) as mine, try_lock(Path(folder, "a")) as again:
         ...         print(mine, again)
         True False
     """
@@ -53,7 +53,7 @@ def is_abandoned(path: Path) -> bool:
 
     Example:
         >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder, claim(Path(folder, "a")):
+        >>> with tempfile.TemporaryDirectory() as folder, try_lock(Path(folder, "a")):
         ...     is_abandoned(Path(folder, "a")), is_abandoned(Path(folder, "b"))
         (False, False)
     """
@@ -79,7 +79,7 @@ def release_abandoned(folder: Path, names: Container[str] | None = None) -> None
     """
     for path in folder.glob("*.lock"):
         if (names is None or path.stem in names) and is_abandoned(path):
-            with claim(path):
+            with try_lock(path):
                 pass
 
 

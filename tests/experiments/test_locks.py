@@ -9,32 +9,32 @@ from pathlib import Path
 import pytest
 
 from gnn_vpa.errors import GnnVpaError
-from gnn_vpa.experiments import claim
-from gnn_vpa.experiments.claims import is_abandoned, release_abandoned
+from gnn_vpa.experiments import try_lock
+from gnn_vpa.experiments.locks import is_abandoned, release_abandoned
 
 
 def test_a_claim_is_exclusive_says_whose_it_is_and_goes_away(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "cell.lock"
-    with claim(path) as mine:
+    with try_lock(path) as mine:
         assert mine
         assert path.read_text().split()[1] == str(multiprocessing.current_process().pid)
-        with claim(path) as again:
+        with try_lock(path) as again:
             assert not again
         assert path.read_text()  # the loser has not touched it
     assert not path.exists()
-    with claim(path) as mine:
+    with try_lock(path) as mine:
         assert mine
 
 
 def test_a_claim_ends_with_an_error(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), claim(tmp_path / "cell.lock"):
+    with pytest.raises(KeyboardInterrupt), try_lock(tmp_path / "cell.lock"):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_a_dead_owner_left_is_no_claim(tmp_path: Path) -> None:
     (tmp_path / "cell.lock").write_text("host 1\n")
-    with claim(tmp_path / "cell.lock") as mine:
+    with try_lock(tmp_path / "cell.lock") as mine:
         assert mine
 
 
@@ -48,7 +48,7 @@ def test_a_file_system_without_locks_is_named(
     monkeypatch.setattr(fcntl, "flock", flock)
     with (
         pytest.raises(GnnVpaError, match=rf"locked in {tmp_path} .*: choose .*local disk"),
-        claim(tmp_path / "cell.lock"),
+        try_lock(tmp_path / "cell.lock"),
     ):
         pytest.fail("it was claimed without a lock")
 
@@ -60,15 +60,15 @@ def test_a_full_disk_does_not_keep_from_a_claim(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "write", write)
-    with claim(tmp_path / "cell.lock") as mine:
+    with try_lock(tmp_path / "cell.lock") as mine:
         assert mine
 
 
 def test_a_lock_whose_owner_was_killed_is_abandoned_until_it_is_released(tmp_path: Path) -> None:
     path = tmp_path / "cell.lock"
     code = (
-        "import sys, time; from pathlib import Path; from gnn_vpa.experiments import claim\n"
-        f"with claim(Path({str(path)!r})): print('mine', flush=True); time.sleep(600)"
+        "import sys, time; from pathlib import Path; from gnn_vpa.experiments import try_lock\n"
+        f"with try_lock(Path({str(path)!r})): print('mine', flush=True); time.sleep(600)"
     )
     owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert owner.stdout is not None
@@ -85,7 +85,7 @@ def test_a_lock_whose_owner_was_killed_is_abandoned_until_it_is_released(tmp_pat
 
 
 def test_a_lock_that_was_given_back_is_not_abandoned(tmp_path: Path) -> None:
-    with claim(tmp_path / "a") as mine:
+    with try_lock(tmp_path / "a") as mine:
         assert mine
     assert not is_abandoned(tmp_path / "a")
     (tmp_path / "b").touch()  # its owner was killed before it held the lock
