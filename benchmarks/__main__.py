@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, grid, imports, peer, probe, training
+from . import aggregation, checks, grid, imports, peer, probe, training
 from ._record import Record
 
 
@@ -27,6 +27,7 @@ def main() -> None:
         "training": _training,
         "probe": _probe,
         "grid": _grid,
+        "checks": _checks,
     }
     measures[options.what](options, versions)
 
@@ -49,6 +50,12 @@ def _grid(options: argparse.Namespace, versions: str) -> None:
     record = Record(options.out, machine=versions)
     record.text(f"{versions}\n\n## Large grids")
     grid.report(options.cells, options.memory, record)
+
+
+def _checks(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Checks")
+    checks.report(checks.DATASETS, record)
 
 
 def _write(text: str, out: Path | None) -> None:
@@ -78,7 +85,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=["aggregation", "training", "probe", "grid"],
+        choices=["aggregation", "training", "probe", "grid", "checks"],
         default="aggregation",
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
