@@ -1,7 +1,7 @@
 """What the checks of data and results cost, beside the run that they guard.
 
-Checked are: all arrays of a data set when it is read, its content (SHA-256) by which results know it,
-and a checkpoint's checksum. A run is GIN+vpa, ten folds, 200 epochs, of which a few are trained.
+Checked are: all arrays of a data set when it is read, its content (SHA-256) by which results know
+it, and a checkpoint's checksum. A run is GIN+vpa, ten folds, 200 epochs: a few are trained.
 """
 
 import hashlib
