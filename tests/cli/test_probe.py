@@ -148,7 +148,7 @@ def test_a_model_of_ones_own_is_trained_by_its_own_loss(module: str) -> None:
         (["MUTAGG"], "did you mean MUTAG?"),
         (["MUTAG", "--model", "ginn"], "Did you mean 'gin'?"),
         (["MUTAG", "--aggr", "summ"], "'summ' is unknown"),
-        (["MUTAG", "--model", "sgc", "--aggr", "sum"], "'sum' is unknown"),
+        (["MUTAG", "--model", "sgc", "--aggr", "sum"], "SGC has no 'sum'"),
         (["MUTAG", "--model", "sgc", "--depth", "3"], "'depth' is unknown"),
         (["MUTAG", "--plot", "signal.bmp"], "must end in .png, .svg, .pdf"),
         (["--model", "no_such_module:make"], "No module named 'no_such_module'"),

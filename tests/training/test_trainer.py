@@ -96,7 +96,6 @@ def test_wide_features_are_not_written_out(
     toy: GraphSet, reference: ModuleType, monkeypatch: pytest.MonkeyPatch, aggr: str
 ) -> None:
     monkeypatch.setattr("gnn_vpa.training.level_tables.MAX_PROPAGATED_COLUMNS", 2)
-    monkeypatch.setattr("gnn_vpa.training.levels._NARROW", 2)
     task, lanes = Task("sgc", aggr, features="degree"), lanes_of(toy, 2)
     outcomes = fit(toy, task, SHORT, lanes, dtype=torch.float64)
     for lane, outcome in zip(lanes, outcomes, strict=True):

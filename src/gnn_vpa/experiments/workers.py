@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pathlib import Path
 from signal import Signals
 from typing import NamedTuple, Self
 
+from .. import processes
 from ..errors import GnnVpaError, UsageError
 from ..host import Host, offer_to_be_killed
 from ..training.interrupts import GRACE_S, Impatience
@@ -140,13 +140,11 @@ class Assistant:
     def __init__(self, order: Order) -> None:
         self._at = ""  # what it is training
         self._ended = False  # by us
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.workers"],
+        self._process = processes.start(
+            ["-m", f"{__package__}.workers"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)},
-            start_new_session=True,  # Ctrl-C is for the process that was started by hand
         )
         self._order = order
 
@@ -175,33 +173,20 @@ class Assistant:
         what = f" while it trained {self._at}" if self._at else ""
         return f"A process was ended by {Signals(-code).name}{what}{_WHY.get(-code, '')}"
 
-    def interrupt(self) -> None:
-        """Ask the process to write the states of what it trains, and to leave."""
+    def leaving(self) -> "subprocess.Popen[bytes]":
+        """Return the process, which is about to be ended from here: it was not killed then."""
         self._ended = True
-        self._process.send_signal(signal.SIGINT)
-
-    def wait(self, seconds: float) -> None:
-        """Wait for its end, for so long."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(max(0.0, seconds))
+        return self._process
 
     def end(self) -> None:
         """End the process, if it has not ended by itself."""
-        self._ended = True
-        self._process.kill()
-        self._process.wait()
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.close()
+        processes.end(self.leaving())
 
 
 def _interrupt(assistants: Sequence[Assistant]) -> None:
     """Let processes write the states of what they train, and leave."""
-    for assistant in assistants:
-        assistant.interrupt()
-    deadline = time.monotonic() + 2 * GRACE_S  # they may have processes of their own to wait for
-    for assistant in assistants:
-        assistant.wait(deadline - time.monotonic())
+    # They may have processes of their own to wait for.
+    processes.interrupt([assistant.leaving() for assistant in assistants], 2 * GRACE_S)
 
 
 _AT = "at"  # begins a line that tells what is being trained

@@ -1,8 +1,7 @@
-"""Groups of lanes divided among processes of one thread each.
+"""Groups of trainings divided among processes of one thread each.
 
 Threads that share small products mostly wait for each other; processes with lanes of their own do
-not wait at all. They are started as programs, not forked: a fork of a process whose threads or GPU
-are in use may hang, and this way nothing of the caller's script runs twice.
+not wait at all.
 """
 
 import logging
@@ -10,7 +9,6 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
 import threading
 import time
 import traceback
@@ -24,10 +22,10 @@ from typing import Any, NamedTuple
 
 import torch
 
+from .. import processes
 from ..errors import GnnVpaError
 from ..host import offer_to_be_killed
 from .interrupts import GRACE_S, Impatience, deferred
-from .task import Outcome, Training
 
 _log = logging.getLogger("gnn_vpa")
 MAX_KILLS = 3  # processes that one group may end before it is given up
@@ -37,7 +35,7 @@ class Job(NamedTuple):
     """A group that is to be trained."""
 
     place: int  # of its first training among all
-    trainings: Sequence[Training]
+    trainings: Sequence[Any]
     state: dict[str, Any] | None = None  # where it was when it was interrupted
     pause: float = float("inf")  # seconds between two states that are reported
 
@@ -48,7 +46,7 @@ class Report(NamedTuple):
     places: range  # of its trainings among all
     epoch: int
     state: dict[str, Any] | None = None
-    outcomes: list[Outcome] | None = None  # in its last report
+    outcomes: list[Any] | None = None  # in its last report: one for each training
 
 
 Train = Callable[[Job], Generator[Report]]
@@ -92,9 +90,9 @@ def train_in_processes(
     unfinished = sum(len(job.trainings) for job in jobs)
     states: dict[int, dict[str, Any]] = {}
     kills: Counter[int] = Counter()
-    processes = max(1, min(workers, len(jobs)))
+    count = max(1, min(workers, len(jobs)))
     with ExitStack() as stack:
-        others = [stack.enter_context(_worker(train, waiting, news)) for _ in range(processes - 1)]
+        others = [stack.enter_context(_worker(train, waiting, news)) for _ in range(count - 1)]
         mine: Generator[Report | _Lost] = _from(news)
         arrived = deque[Report | _Lost]()
         try:
@@ -107,8 +105,8 @@ def train_in_processes(
                         report = arrived[0]
                         if isinstance(report, _Lost):
                             arrived.popleft()
-                            processes -= 1
-                            _warn(processes)
+                            count -= 1
+                            _warn(count)
                             if report.job is not None:
                                 waiting.append(_again(report.job, states, kills))
                             continue
@@ -141,9 +139,8 @@ def _last_of(group: Generator[Report | _Lost] | Generator[Report]) -> list[Repor
 
 def _last_of_others(others: "Sequence[_Other]", news: SimpleQueue[_News]) -> list[Report]:
     """Interrupt the other processes, and return what they still report."""
-    for other in others:
-        other.process.send_signal(signal.SIGINT)
     deadline = time.monotonic() + GRACE_S
+    processes.interrupt([other.process for other in others], GRACE_S)
     for other in others:
         other.feeder.join(max(0.0, deadline - time.monotonic()))
     arrived = []
@@ -152,8 +149,8 @@ def _last_of_others(others: "Sequence[_Other]", news: SimpleQueue[_News]) -> lis
     return [report for report in arrived if isinstance(report, Report)]
 
 
-def _warn(processes: int) -> None:
-    left = "1 process" if processes == 1 else f"{processes} processes"
+def _warn(count: int) -> None:
+    left = "1 process" if count == 1 else f"{count} processes"
     _log.warning(
         "A process that trained some of the folds has ended, most likely killed because memory ran "
         "out: going on with %s.", left,
@@ -208,22 +205,14 @@ def _worker(train: Train, waiting: deque[Job], news: SimpleQueue[_News]) -> Iter
     """Keep one more process at work on what is waiting; it ends with this one."""
     here, there = Pipe()
     command = f"from {__name__} import _work; _work({there.fileno()})"
-    process = subprocess.Popen(
-        [sys.executable, "-c", command],
-        pass_fds=[there.fileno()],
-        stdin=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)},
-        start_new_session=True,  # Ctrl-C is for the process that was started by hand, which
-        # then asks for the states of the groups
-    )
+    process = processes.start(["-c", command], pass_fds=[there.fileno()], stdin=subprocess.DEVNULL)
     there.close()
     thread = threading.Thread(target=_serve, args=(here, train, waiting, news), daemon=True)
     thread.start()
     try:
         yield _Other(process, thread)
     finally:
-        process.kill()
-        process.wait()
+        processes.end(process)
         thread.join()
         here.close()
 

@@ -1,0 +1,64 @@
+"""How a process of ours is started, interrupted and ended: all that do so come here.
+
+Processes are started as programs and not forked: a fork of a process whose threads or GPU are in
+use may hang, and this way nothing of the caller's script runs twice.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+
+def start(arguments: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:
+    r"""Start Python with these arguments, and with this process' import path.
+
+    Ctrl-C is for the process that was started by hand, which then asks the others to leave.
+
+    Example:
+        >>> process = start(["-c", "print('here')"], stdout=subprocess.PIPE)
+        >>> process.communicate()[0]
+        b'here\n'
+    """
+    path = os.pathsep.join(folder or "." for folder in sys.path)
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        env=os.environ | {"PYTHONPATH": path},
+        start_new_session=True,
+        **streams,
+    )
+
+
+def interrupt(processes: Iterable[subprocess.Popen[bytes]], seconds: float) -> None:
+    """Ask processes to write the states of what they train and to leave; wait for so long.
+
+    Example:
+        >>> interrupt([], seconds=1.0)
+    """
+    processes = list(processes)
+    for process in processes:
+        process.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + seconds
+    for process in processes:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, deadline - time.monotonic()))
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a process, if it has not ended by itself.
+
+    Example:
+        >>> process = start(["-c", "import time; time.sleep(60)"])
+        >>> end(process)
+        >>> process.returncode
+        -9
+    """
+    process.kill()
+    process.wait()
+    if process.stdin is not None:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
