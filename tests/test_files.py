@@ -19,7 +19,7 @@ _ALLOWED = {
     "results.py": {"to_csv"},  # of `analysis`, which returns a text
     "graphs/cache.py": {"save_file"},  # to the path that `replacing` gives
     "graphs/download.py": {"open", "replace"},  # goes on with what has arrived
-    "experiments/claims.py": {"open"},  # a lock has no content to lose
+    "experiments/locks.py": {"open"},  # a lock has no content to lose
     "training/checkpoint.py": {"save"},  # to memory
     "signal/probing/_page.py": {"savefig"},  # to memory
     "analysis/summary.py": {"rename"},  # a column

@@ -137,7 +137,7 @@ def test_a_process_that_is_not_ready_is_not_waited_for(
     never.write_text("#!/bin/sh\nexec sleep 30\n")  # its end, if waited for, would be an error
     never.chmod(0o755)
     expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
-    monkeypatch.setattr("gnn_vpa.training.workers.sys.executable", str(never))
+    monkeypatch.setattr("gnn_vpa.processes.sys.executable", str(never))
     assert_same(fit(toy, TASK, PROTOCOL, lanes, workers=5), expected)
     assert process_of(os.getpid()) is None
 
