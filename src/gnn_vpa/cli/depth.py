@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ..aggregations import AGGREGATIONS
+from ..aggregations import AGGREGATIONS, names
 from ..errors import UsageError
 from ..files import save_figure
 from ._console import complain, print_table, say
@@ -26,7 +26,7 @@ def depth(
         typer.Argument(metavar="DATASET...", help="Data sets.", show_default="MUTAG IMDB-BINARY"),
     ] = None,
     depths: Annotated[str, typer.Option(help="Numbers of layers.")] = "4,8,16,32,64,128",
-    aggr: Annotated[str, typer.Option(help="Of sum, mean, max, vpa.")] = "sum,mean,max,vpa",
+    aggr: Annotated[str, typer.Option(help=f"Of {names('operators')}.")] = "sum,mean,max,vpa",
     weights: Annotated[
         str,
         typer.Option(

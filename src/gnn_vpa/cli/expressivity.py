@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from ..aggregations import names
 from ..escape import csv_cell
 from ..files import save_figure, write_whole
 from ._console import print_table, progress, say
@@ -37,7 +38,7 @@ def expressivity(
             "By default atlas and the paper's data sets that are here.",
         ),
     ] = None,
-    aggr: Annotated[str, typer.Option(help="Of sum, mean, max, vpa.")] = "sum,mean,max,vpa",
+    aggr: Annotated[str, typer.Option(help=f"Of {names('operators')}.")] = "sum,mean,max,vpa",
     precision: Annotated[
         str, typer.Option(help="Of float64, float32, bfloat16.")
     ] = "float64,float32,bfloat16",

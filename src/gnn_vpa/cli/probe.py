@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ..aggregations import names
 from ..errors import UsageError
 from ..files import write_whole
 from ._console import console, progress, say
@@ -36,9 +37,7 @@ def probe(
             "(model, inputs) or (model, inputs, loss)."
         ),
     ] = "gin",
-    aggr: Annotated[
-        str, typer.Option(help="Of sum, mean, max, vpa, default; for the paper's models.")
-    ] = "vpa",
+    aggr: Annotated[str, typer.Option(help=f"Of {names()}; for the paper's models.")] = "vpa",
     train: Annotated[
         int, typer.Option(min=0, metavar="N", help="Follow the signal through N epochs.")
     ] = 0,

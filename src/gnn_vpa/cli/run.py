@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from ..aggregations import names
 from ..spelling import whole_numbers
 from ._console import say
 from ._experiment import execute
@@ -32,10 +33,10 @@ def run(
             help="Names, TU archives (zip or folder), or module:function that returns PyG graphs.",
         ),
     ],
-    model: Annotated[str, typer.Option(help="Of gin, gcn, sgc, gat.")] = "gin",
+    model: Annotated[str, typer.Option(help="Of gin, gcn, sgc, gat, deep.")] = "gin",
     aggr: Annotated[
         str | None,
-        typer.Option(help="Of sum, mean, max, vpa, default.", show_default="all that a model has"),
+        typer.Option(help=f"Of {names()}.", show_default="all that a model has"),
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of each training.")] = 200,
     folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
