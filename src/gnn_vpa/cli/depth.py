@@ -65,6 +65,7 @@ def depth(
     """
     from ..experiments import resolve_device
     from ..experiments.depth import Records, Training, jobs, run_jobs, variants
+    from ..graphs import load
     from ._depth_progress import watching
 
     chosen = variants(tuple(listed(aggr)), tuple(listed(weights)), _residuals(residuals))
@@ -87,7 +88,8 @@ def depth(
         "residuals": residuals, "epochs": epochs, "folds": folds, "width": width, "seed": seed,
         "features": features.value,
     }  # fmt: skip
-    records.note(where, configuration)
+    contents = {name: load(name, data_dir).checksum() for name in names}
+    records.note(where, configuration, contents)
     try:
         with watching() as watcher:
             run_jobs(asked, records, device=where, watcher=watcher)

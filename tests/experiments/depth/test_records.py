@@ -92,3 +92,11 @@ def test_a_file_of_something_else_is_refused(records: Records) -> None:
     (records.folder / "depth.csv").write_text("a,b\n1,2\n")
     with pytest.raises(GnnVpaError, match=r"depth\.csv is not of this experiment"):
         records.missing(JOB)
+
+
+def test_results_of_other_data_under_the_same_name_are_refused(records: Records) -> None:
+    records.note("cpu", {}, {"MUTAG": "one"})
+    records.add(JOB, _outcomes(JOB), seconds=1.0)
+    records.note("cpu", {}, {"MUTAG": "one"})
+    with pytest.raises(GnnVpaError, match="has results of MUTAG that other data were used for"):
+        records.note("cpu", {}, {"MUTAG": "another"})

@@ -75,9 +75,27 @@ class Records:
             # Second, because a network counts as done if it stands here.
             _add(self.folder / RESULTS, columns, _MEASURED, results)
 
-    def note(self, device: str, configuration: dict[str, Any]) -> None:
-        """Write down what the results are made with."""
+    def note(
+        self, device: str, configuration: dict[str, Any], data: dict[str, str] | None = None
+    ) -> None:
+        """Write down what the results are made with; refuse results of other data of that name.
+
+        Args:
+            device: Where networks are trained.
+            configuration: What was asked for.
+            data: The content of each data set, its SHA-256.
+        """
+        path = self.folder / "provenance.json"
+        known = json.loads(path.read_text()).get("data", {}) if path.exists() else {}
+        there = set(self.results()["dataset"])
+        for name, content in (data or {}).items():
+            if name in there and known.get(name) != content:
+                raise GnnVpaError(
+                    f"{self.folder} has results of {name} that other data were used for, or nobody "
+                    "knows which: choose another folder with --out"
+                )
         made = {
+            "data": known | (data or {}),
             "commit": commit(),
             "device": device_name(device),
             "versions": versions(),
