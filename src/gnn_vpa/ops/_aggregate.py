@@ -15,6 +15,7 @@ from ._norm import normed
 from ._operators import segmax, spmm
 from ._power import power
 from ._shapes import flat, lined_up
+from ._short import can_be_short, short_sum
 
 
 def aggregate(
@@ -109,6 +110,8 @@ def scaled_sum(x: Tensor, graph: Graph, weight: Tensor, factor: Tensor, through:
 
 
 def _sum(x: Tensor, graph: Graph, weight: Tensor | None, factor: Tensor | None) -> Tensor:
+    if can_be_short(x, weight):
+        return short_sum(x, graph, factor)
     has_heads = weight is not None and weight.dim() == 2
     by_heads = flat(x, 2) if has_heads else flat(x, 1).unsqueeze(1)  # [S, H, F]
     weight = weight.unsqueeze(1) if weight is not None and not has_heads else weight

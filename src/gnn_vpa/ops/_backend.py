@@ -73,7 +73,12 @@ def use_backend(name: Backend) -> Iterator[None]:
 
 def kernels(x: Tensor) -> ModuleType:
     """Return the module whose ``spmm``, ``sddmm``, ``segmax`` and ``winners`` serve ``x``."""
-    return import_module(f"{__package__}._{backend(x)}")
+    return _module(backend(x))
+
+
+@cache
+def _module(name: Backend) -> ModuleType:
+    return import_module(f"{__package__}._{name}")
 
 
 @cache

@@ -15,7 +15,6 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding_bag
 
 from . import _reference
 from ._csr import CSR, rows
@@ -42,6 +41,15 @@ def spmm(x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: C
     return out.to(x.dtype)
 
 
+def spmm_narrow(x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
+    """Return ``a_i * sum_j b_j x_j`` for ``x [S, F]``: ``spmm`` of one head without weights."""
+    values = accumulable(x)
+    out = _bags(values if b is None else values * b, None, csr)
+    if a is not None:
+        out.mul_(a)
+    return out.to(x.dtype)
+
+
 def _head(w: Tensor | None, head: int) -> Tensor | None:
     """Return the weights of one head; a single column serves all."""
     return None if w is None else w[:, head if w.shape[1] > 1 else 0].contiguous()
@@ -55,9 +63,8 @@ def _bags(x: Tensor, w: Tensor | None, csr: CSR) -> Tensor:
     if (owned := int(ptr[-1])) < col.numel():
         # What no row owns, embedding_bag gives to the last one (in float64).
         col, w = col[:owned], None if w is None else w[:owned]
-    out = embedding_bag(
-        col, x.contiguous(), ptr, mode="sum", per_sample_weights=w, include_last_offset=True
-    )
+    # What torch.nn.functional.embedding_bag calls after its checks: mode 0 is the sum.
+    out: Tensor = torch.embedding_bag(x.contiguous(), col, ptr, False, 0, False, w, True)[0]
     if csr.longest > _LONG:
         long = (ptr.diff() > _LONG).nonzero().flatten()
         if len(long) > 0:

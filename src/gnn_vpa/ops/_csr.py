@@ -1,13 +1,17 @@
 """Compressed rows: the one form in which kernels see a graph."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..errors import UsageError
+from . import _counting
+from ._counting import Ints
 
 _INT32_MAX = 2**31 - 1
+_UNSIGNED = {4: np.uint32, 8: np.uint64}  # by the number of bytes
 
 
 class CSR(NamedTuple):
@@ -29,10 +33,13 @@ def group(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> tuple[Tenso
     _check_range("target", row, num_rows)
     _check_range("source", col, num_cols)
     dtype = index_dtype(row.numel(), num_rows, num_cols)
-    ordered, edge = torch.sort(row.to(dtype), stable=True)
-    rowptr = torch._convert_indices_from_coo_to_csr(
-        ordered, num_rows, out_int32=dtype == torch.int32
-    )
+    if row.device.type == "cpu":
+        rowptr, edge = map(torch.from_numpy, _counting.by_row(row.to(dtype).numpy(), num_rows))
+    else:
+        ordered, edge = torch.sort(row.to(dtype), stable=True)
+        rowptr = torch._convert_indices_from_coo_to_csr(
+            ordered, num_rows, out_int32=dtype == torch.int32
+        )
     return rowptr, col.to(dtype)[edge], edge.to(dtype)
 
 
@@ -53,6 +60,10 @@ def _check_range(name: str, index: Tensor, size: int) -> None:
     if index.numel() == 0:
         return
     low, high = (int(bound) for bound in torch.aminmax(index))
+    _check_bounds(name, low, high, size)
+
+
+def _check_bounds(name: str, low: int, high: int, size: int) -> None:
     if low < 0 or high >= size:
         raise UsageError(
             f"edge_index: {name} index {low if low < 0 else high} is out of range: expected "
@@ -68,6 +79,8 @@ def rows(rowptr: Tensor, num_edges: int) -> Tensor:
 
 def transpose(csr: CSR, num_cols: int) -> CSR:
     """Group the same edges by column; edges keep the user's numbers."""
+    if is_readable(csr.col) and int(csr.rowptr[-1]) == csr.col.numel():
+        return _transposed(csr, num_cols)
     rowptr, col, position = group(
         csr.col, rows(csr.rowptr, csr.col.numel()), num_cols, csr.rowptr.numel() - 1
     )
@@ -77,6 +90,9 @@ def transpose(csr: CSR, num_cols: int) -> CSR:
 
 def grouped(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
     """Group edges by row, without sorting where they are in order already."""
+    if is_readable(row) and is_readable(col):
+        by_row, _ = grouped_both(col, row, num_cols, num_rows)
+        return by_row
     if torch.compiler.is_compiling() or not bool((row[1:] >= row[:-1]).all()):
         rowptr, col, edge = group(row, col, num_rows, num_cols)
         return measured(CSR(rowptr, col, edge, col.shape[0]))
@@ -86,6 +102,82 @@ def grouped(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
     rowptr = torch._convert_indices_from_coo_to_csr(row, num_rows, out_int32=dtype == torch.int32)
     # A copy, never a view: the cache of graphs must not keep the user's tensor alive.
     return measured(CSR(rowptr, col.to(dtype, copy=True), None, col.shape[0]))
+
+
+def grouped_both(
+    source: Tensor, target: Tensor, num_sources: int, num_targets: int
+) -> tuple[CSR, CSR | None]:
+    """Group edges by target and, where that comes with it, by source.
+
+    PyG's batches list the edges source by source: on the CPU one transpose then gives the rest.
+    """
+    if not (is_readable(source) and is_readable(target)):
+        return grouped(target, source, num_targets, num_sources), None
+    ends = source.numpy(), target.numpy()
+    _check_ends(*ends, num_sources, num_targets)
+    narrow = index_dtype(source.numel(), num_sources, num_targets) == torch.int32
+    dtype: type[np.integer[Any]] = np.int32 if narrow else np.int64
+    if not _counting.ascends(ends[1]) and _counting.ascends(ends[0]):
+        by_source = _in_order(*ends, num_sources, dtype)
+        return _transposed(by_source, num_targets), by_source
+    return _counted(ends[1], ends[0], num_targets, dtype), None
+
+
+def _counted(row: Ints, col: Ints, num_rows: int, dtype: type[np.integer[Any]]) -> CSR:
+    """Group edges on the CPU by row, without sorting where they are in order already."""
+    if _counting.ascends(row):
+        return _in_order(row, col, num_rows, dtype)
+    rowptr, edge = _counting.by_row(row.astype(dtype), num_rows)
+    return _csr(rowptr, col.astype(dtype)[edge], edge)
+
+
+def _in_order(row: Ints, col: Ints, num_rows: int, dtype: type[np.integer[Any]]) -> CSR:
+    """Group edges whose rows ascend."""
+    # A copy, never a view: the cache of graphs must not keep the user's tensor alive.
+    return _csr(_counting.pointers(row, num_rows, dtype), col.astype(dtype), None)
+
+
+def _csr(rowptr: Ints, col: Ints, edge: Ints | None) -> CSR:
+    longest = int(np.diff(rowptr).max(initial=0))
+    order = None if edge is None else torch.from_numpy(edge)
+    return CSR(torch.from_numpy(rowptr), torch.from_numpy(col), order, longest)
+
+
+def _check_ends(source: Ints, target: Ints, num_sources: int, num_targets: int) -> None:
+    for name, index, size in (("target", target, num_targets), ("source", source, num_sources)):
+        # As unsigned numbers negative ones are the largest: one look is enough.
+        if len(index) > 0 and int(index.view(_UNSIGNED[index.dtype.itemsize]).max()) >= size:
+            _check_bounds(name, int(index.min()), int(index.max()), size)
+
+
+def _transposed(csr: CSR, num_cols: int) -> CSR:
+    """Group the same edges by column, on the CPU."""
+    rowptr, col = csr.rowptr.numpy(), csr.col.numpy()
+    edge = np.arange(len(col), dtype=col.dtype) if csr.edge is None else csr.edge.numpy()
+    return _csr(*_counting.transposed(rowptr, col, edge, num_cols))
+
+
+def by_single(col: Tensor, num_cols: int) -> CSR:
+    """Return rows of a single edge each, to ``col``."""
+    dtype = index_dtype(col.numel(), num_cols)
+    rowptr = torch.arange(col.numel() + 1, dtype=dtype, device=col.device)
+    return CSR(rowptr, col.to(dtype, copy=True), None, 1)
+
+
+def is_plain(x: Tensor) -> bool:
+    """Say whether ``x`` is an ordinary tensor that nothing traces: a kernel can read its values."""
+    return (
+        type(x) in (Tensor, torch.nn.Parameter)
+        and not x.is_meta
+        and not torch.compiler.is_compiling()
+        and not torch._C._are_functorch_transforms_active()
+        and torch._C._len_torch_dispatch_stack() == 0
+    )
+
+
+def is_readable(x: Tensor) -> bool:
+    """Say whether NumPy can read the values of ``x``."""
+    return x.device.type == "cpu" and is_plain(x)
 
 
 def moved(csr: CSR, device: torch.device | str) -> CSR:

@@ -9,15 +9,17 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from ._csr import CSR, grouped, measured, moved, rows, transpose
+from ._csr import CSR, by_single, grouped, grouped_both, is_readable, measured, moved, rows, transpose
 from ._formats import Sizes, checked_multiplicity, endpoints
 from ._operators import spmm
-from ._power import power
+from ._power import power, power_of_counts
 
 
 def _trainable() -> AbstractContextManager[None]:
     """Leave inference mode: tensors made in it could not take part in a later training step."""
-    return nullcontext() if torch.compiler.is_compiling() else torch.inference_mode(False)
+    if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
+        return nullcontext()
+    return torch.inference_mode(False)
 
 
 class Graph:
@@ -44,6 +46,7 @@ class Graph:
     num_sources: int
     num_targets: int
     by_target: CSR
+    _by_source: CSR | None
     weight: Tensor | None  # [num_edges]: the values of a sparse tensor
     multiplicity: Tensor | None  # [num_edges], float32: it counts, and takes no gradient
 
@@ -56,13 +59,12 @@ class Graph:
         source, target, sizes, self.weight = endpoints(edge_index, num_nodes)
         self.num_sources, self.num_targets = sizes
         with _trainable():
-            self.by_target = grouped(target, source, self.num_targets, self.num_sources)
+            self.by_target, self._by_source = grouped_both(source, target, *sizes)
         self.multiplicity = None
         if multiplicity is not None:
             counts = checked_multiplicity(multiplicity, self.num_edges, self.device)
             with _trainable():
                 self.multiplicity = counts.clone()  # scales are remembered: it must not change
-        self._by_source: CSR | None = None
         self._scales: dict[tuple[float, torch.dtype], Tensor] = {}
         self._edge_targets: Tensor | None = None
 
@@ -103,8 +105,15 @@ class Graph:
         num_nodes = batch.shape[0]
         if num_graphs is None:
             num_graphs = int(batch.max()) + 1 if num_nodes > 0 else 0
-        nodes = torch.arange(num_nodes, dtype=batch.dtype, device=batch.device)
-        return cls(torch.stack([nodes, batch]), (num_nodes, num_graphs), multiplicity)
+        if batch.is_floating_point() or multiplicity is not None:
+            nodes = torch.arange(num_nodes, dtype=batch.dtype, device=batch.device)
+            return cls(torch.stack([nodes, batch]), (num_nodes, num_graphs), multiplicity)
+        with _trainable():
+            nodes = torch.arange(num_nodes, dtype=batch.dtype, device=batch.device)
+            by_target = grouped(batch, nodes, num_graphs, num_nodes)
+            # Grouped by source a readout is what was given: an edge for each node.
+            by_source = by_single(batch, num_graphs)
+        return cls.from_csr(by_target, by_source, (num_nodes, num_graphs))
 
     @property
     def num_edges(self) -> int:
@@ -154,7 +163,9 @@ class Graph:
         """
         if (exponent, dtype) not in self._scales:
             with _trainable():
-                self._scales[exponent, dtype] = power(self.count.to(dtype).unsqueeze(1), exponent)
+                count = self.count
+                scale = power_of_counts if is_readable(count) else power
+                self._scales[exponent, dtype] = scale(count.to(dtype).unsqueeze(1), exponent)
         return self._scales[exponent, dtype]
 
     @property

@@ -1,5 +1,6 @@
 """The scale of a linear aggregation."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,3 +20,17 @@ def power(mass: Tensor, exponent: float) -> Tensor:
     else:
         scale = some.pow(-exponent)
     return torch.where(mass > 0, scale, 0)
+
+
+def power_of_counts(counts: Tensor, exponent: float) -> Tensor:
+    """Return what ``power`` does of constants on the CPU, in fewer and cheaper calls.
+
+    Example:
+        >>> power_of_counts(torch.tensor([0.0, 4.0]), 0.5)
+        tensor([0.0000, 0.5000])
+    """
+    mass = counts.numpy()
+    all_positive = bool(mass.min(initial=1) > 0)
+    some = mass if all_positive else np.where(mass > 0, mass, 1)
+    scale = 1 / np.sqrt(some) if exponent == 0.5 else some**-exponent
+    return torch.from_numpy(scale if all_positive else np.where(mass > 0, scale, 0))

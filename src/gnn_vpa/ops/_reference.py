@@ -23,6 +23,11 @@ def spmm(x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: C
     return out.to(x.dtype)
 
 
+def spmm_narrow(x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
+    """Return ``a_i * sum_j b_j x_j`` for ``x [S, F]``: ``spmm`` of one head without weights."""
+    return spmm(x.unsqueeze(1), None, a, b, csr).squeeze(1)
+
+
 def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
     left = accumulable(g) if a is None else accumulable(g) * a.unsqueeze(-1)
     right = accumulable(x) if b is None else accumulable(x) * b.unsqueeze(-1)

@@ -218,6 +218,11 @@ def _reduce(
         )  # fmt: skip
 
 
+def spmm_narrow(x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
+    """Return ``a_i * sum_j b_j x_j`` for ``x [S, F]``: ``spmm`` of one head without weights."""
+    return spmm(x.unsqueeze(1), None, a, b, csr).squeeze(1)
+
+
 def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
     num_edges, heads, width = csr.col.numel(), x.shape[1], x.shape[2]
     num_rows = csr.rowptr.numel() - 1

@@ -62,8 +62,10 @@ class VPAggregation(Aggregation):  # type: ignore[misc]
             >>> VPAggregation()(x * w[:, None], torch.tensor([0, 0]), weight=w)
             tensor([[1.4000]])
         """
-        elements = x.movedim(dim, 0)
         graph = _groups(x, index, ptr, dim_size, dim)
+        if weight is None and dim in (0, -x.dim()):
+            return aggregate(x, graph)
+        elements = x.movedim(dim, 0)
         if weight is None:
             return aggregate(elements, graph).movedim(0, dim)
         if weight.dim() == 0 or weight.shape != elements.shape[: weight.dim()]:

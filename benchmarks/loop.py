@@ -1,0 +1,187 @@
+"""An ordinary training loop of PyG: what a user has who converts a model and keeps the loop.
+
+Four layers of 64, a readout and a Linear; PyG's ``DataLoader`` of 64 graphs, forward, backward and
+Adam, a new batch each step. Contenders take turns, an epoch each:
+
+- PyG: the layers with PyG's ``VariancePreservingAggregation`` (GCN and GAT, whose sums have
+  weights that PyG's aggregation does not know, as they are) and the same for the readout;
+- converted: the same model after ``gnn_vpa.convert``;
+- grouped: converted, on graphs that ``GroupEdges`` has prepared;
+- limit: the same loop whose layers and readout aggregate nothing.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch_geometric.data import Data
+from torch_geometric.loader import DataLoader
+from torch_geometric.nn import GAT, GCN, GIN, GraphSAGE, MessagePassing
+from torch_geometric.nn.aggr import VariancePreservingAggregation
+
+import gnn_vpa
+from gnn_vpa.graphs import load
+
+from ._record import Record
+from .peer import pyg_graphs
+
+DATASETS = ("MUTAG", "IMDB-BINARY", "NCI1", "REDDIT-BINARY", "COLLAB")
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "GIN": GIN,
+    "GCN": GCN,
+    "GAT": GAT,
+    "GraphSAGE": GraphSAGE,
+}
+BATCH_SIZE = 64
+_KEPT = 2000  # graphs of a data set that are trained on: enough steps for a median
+
+
+class Classifier(nn.Module):
+    """Layers, a readout and a Linear."""
+
+    def __init__(self, layers: str, in_channels: int, num_classes: int) -> None:
+        super().__init__()
+        by_sum = layers in ("GIN", "GraphSAGE")
+        options: dict[str, Any] = {"aggr": VariancePreservingAggregation()} if by_sum else {}
+        self.layers = MODELS[layers](in_channels, 64, 4, **options)
+        self.pool = VariancePreservingAggregation()
+        self.head = nn.Linear(64, num_classes)
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor, num_graphs: int) -> Tensor:
+        """Return scores ``[graphs, classes]``."""
+        x = self.layers(x, edge_index)
+        out: Tensor = self.head(self.pool(x, batch, dim_size=num_graphs))
+        return out
+
+
+class _First(nn.Module):
+    """Stands for a readout: as many rows, and no sums."""
+
+    def forward(self, x: Tensor, index: Tensor, dim_size: int) -> Tensor:
+        return x[:dim_size]
+
+
+def without_aggregation(model: nn.Module) -> nn.Module:
+    """Let every layer hand its nodes on, and the readout take the first ones."""
+    for module in model.modules():
+        if isinstance(module, MessagePassing):
+            module.propagate = _source  # type: ignore[method-assign]
+            if hasattr(module, "edge_updater"):
+                module.edge_updater = lambda *_, **__: None  # type: ignore[method-assign]
+            for name in ("add_self_loops", "normalize"):
+                if hasattr(module, name):
+                    setattr(module, name, False)
+    model.pool = _First()
+    return model
+
+
+def _source(edge_index: Tensor, *, x: Any, **_: Any) -> Tensor:
+    out: Tensor = x[0] if isinstance(x, tuple) else x
+    return out
+
+
+class Contender(NamedTuple):
+    """A model and the batches it is trained on."""
+
+    name: str
+    model: nn.Module
+    loader: Iterable[Any]
+
+
+class Loop:
+    """The training of one contender, epoch by epoch."""
+
+    def __init__(self, contender: Contender, device: str, compiled: bool = False) -> None:
+        self.contender, self.device = contender, device
+        self.model = contender.model.to(device)
+        self.forward = torch.compile(self.model, dynamic=True) if compiled else self.model
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3, fused=True)
+
+    def epoch(self) -> float:
+        """Train on every batch once; return the seconds of a step."""
+        self.model.train()
+        steps = 0
+        _wait(self.device)
+        begin = time.perf_counter()
+        for batch in self.contender.loader:
+            batch = batch if self.device == "cpu" else batch.to(self.device, non_blocking=True)
+            self.optimizer.zero_grad()
+            scores = self.forward(batch.x, batch.edge_index, batch.batch, batch.num_graphs)
+            cross_entropy(scores, batch.y).backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            steps += 1
+        _wait(self.device)
+        return (time.perf_counter() - begin) / steps
+
+
+def _wait(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def contenders(layers: str, data: Sequence[Data], num_classes: int) -> Iterator[Contender]:
+    """Yield the contenders, all with the same initial weights."""
+
+    def model() -> nn.Module:
+        torch.manual_seed(0)
+        return Classifier(layers, data[0].num_features, num_classes)
+
+    def loader(graphs: Sequence[Data]) -> DataLoader:
+        draw = torch.Generator().manual_seed(0)
+        return DataLoader(list(graphs), BATCH_SIZE, shuffle=True, generator=draw)
+
+    yield Contender("PyG", model(), loader(data))
+    yield Contender("converted", gnn_vpa.convert(model())[0], loader(data))
+    # group
+    # yield Contender("grouped", gnn_vpa.convert(model())[0], loader([group(d) for d in data]))
+    yield Contender("limit", without_aggregation(model()), loader(data))
+
+
+def report(
+    device: str,
+    datasets: Sequence[str],
+    models: Sequence[str],
+    seconds: float,
+    record: Record,
+    compiled: bool = False,
+) -> None:
+    """Measure every model on every data set."""
+    table = record.table(
+        "loop",
+        "A step of an ordinary loop, 64 graphs" + (", compiled" if compiled else ""),
+        {
+            "data set": "{}",
+            "model": "{}",
+            "PyG": "{:.2f} ms",
+            "converted": "{:.2f} ms",
+            "grouped": "{:.2f} ms",
+            "limit": "{:.2f} ms",
+            "converted is": "{:.2f}x",
+            "grouped is": "{:.2f}x",
+            "the limit is": "{:.2f}x",
+        },
+    )
+    for name in datasets:
+        graphs = load(name)
+        every = pyg_graphs(graphs)
+        chosen = torch.randperm(len(every), generator=torch.Generator().manual_seed(0))[:_KEPT]
+        data = [every[i] for i in chosen.tolist()]
+        for layers in models:
+            loops = [
+                Loop(contender, device, compiled)
+                for contender in contenders(layers, data, graphs.num_classes)
+            ]
+            times: dict[str, list[float]] = {loop.contender.name: [] for loop in loops}
+            for loop in loops:
+                loop.epoch()
+            end = time.perf_counter() + seconds
+            while time.perf_counter() < end or len(times["PyG"]) < 3:
+                for loop in loops:
+                    times[loop.contender.name].append(loop.epoch())
+            step = {key: 1e3 * statistics.median(own) for key, own in times.items()}
+            ratios = [step["PyG"] / step[key] for key in ("converted", "grouped", "limit")]
+            table.row(name, layers, *step.values(), *ratios)
