@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, checks, grid, imports, peer, probe, training
+from . import aggregation, checks, grid, imports, loop, peer, probe, training
 from ._record import Record
 
 
@@ -28,6 +28,7 @@ def main() -> None:
         "probe": _probe,
         "grid": _grid,
         "checks": _checks,
+        "loop": _loop,
     }
     measures[options.what](options, versions)
 
@@ -58,6 +59,14 @@ def _checks(options: argparse.Namespace, versions: str) -> None:
     checks.report(checks.DATASETS, record)
 
 
+def _loop(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## An ordinary loop")
+    sets = options.datasets if options.datasets != training.DATASETS else loop.DATASETS
+    for compiled in (False, True) if options.compiled else (False,):
+        loop.report(options.device, sets, options.models, options.seconds, record, compiled)
+
+
 def _write(text: str, out: Path | None) -> None:
     print(text)
     if out:
@@ -85,7 +94,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=["aggregation", "training", "probe", "grid", "checks"],
+        choices=["aggregation", "training", "probe", "grid", "checks", "loop"],
         default="aggregation",
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
@@ -110,6 +119,9 @@ def _options() -> argparse.Namespace:
     )
     manners = ", ".join(manner.name for manner in peer.MANNERS["cuda"])
     own.add_argument("--manners", type=_names, metavar="A,B", help=f"of the peer: {manners}")
+    ordinary = parser.add_argument_group("loop (and --datasets)")
+    ordinary.add_argument("--models", type=_names, default=tuple(loop.MODELS), metavar="A,B")
+    ordinary.add_argument("--compiled", action="store_true", help="also under torch.compile")
     large = parser.add_argument_group("grid")
     large.add_argument(
         "--cells", type=_numbers, default=grid.CELLS, metavar="A,B", help="sizes of the grids"

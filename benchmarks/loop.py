@@ -136,8 +136,8 @@ def contenders(layers: str, data: Sequence[Data], num_classes: int) -> Iterator[
 
     yield Contender("PyG", model(), loader(data))
     yield Contender("converted", gnn_vpa.convert(model())[0], loader(data))
-    # group
-    # yield Contender("grouped", gnn_vpa.convert(model())[0], loader([group(d) for d in data]))
+    group = gnn_vpa.GroupEdges()
+    yield Contender("grouped", gnn_vpa.convert(model())[0], loader([group(d) for d in data]))
     yield Contender("limit", without_aggregation(model()), loader(data))
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .ops import attend as attend
     from .ops import backend as backend
     from .ops import forget_graphs as forget_graphs
+    from .pyg import GroupEdges as GroupEdges
     from .pyg import MergeAlike as MergeAlike
     from .pyg import VPAggregation as VPAggregation
     from .pyg import VPGATConv as VPGATConv
@@ -39,6 +40,7 @@ _ROOMS = {
     "nn": ("build_model",),
     "ops": ("Graph", "aggregate", "attend", "backend", "forget_graphs"),
     "pyg": (
+        "GroupEdges",
         "MergeAlike",
         "VPAggregation",
         "VPGATConv",
@@ -58,6 +60,7 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "GnnVpaError",
     "Graph",
+    "GroupEdges",
     "MergeAlike",
     "Results",
     "UsageError",

@@ -3,7 +3,8 @@
 import pytest
 import torch
 from torch import Tensor
-from torch.func import functional_call, grad, jacrev, vmap
+from torch.autograd import forward_ad
+from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vmap
 from torch.library import opcheck
 
 from gnn_vpa.ops import Graph, aggregate, attend
@@ -106,6 +107,51 @@ def test_jacobian_and_hessian(device: str) -> None:
     torch.testing.assert_close(jacrev(lambda x: aggregate(x, graph))(x), dense)
     second = jacrev(jacrev(lambda x: aggregate(x, graph).square().sum()))(x)
     torch.testing.assert_close(second, 2 * dense.T @ dense)
+
+
+@pytest.mark.parametrize("aggr", [*LINEAR, "power(0.3)"])
+def test_a_linear_aggregation_is_its_own_forward_derivative(
+    graph: Graph, device: str, aggr: str
+) -> None:
+    x, v = leaf(30, 5, device=device).detach(), leaf(30, 5, device=device).detach() + 1
+    out, tangent = jvp(lambda x: aggregate(x, graph, aggr), (x,), (v,))
+    torch.testing.assert_close(out, aggregate(x, graph, aggr))
+    torch.testing.assert_close(tangent, aggregate(v, graph, aggr))
+    with forward_ad.dual_level():
+        dual = aggregate(forward_ad.make_dual(x, v), graph, aggr)
+        torch.testing.assert_close(forward_ad.unpack_dual(dual).tangent, tangent)
+
+
+def test_forward_over_reverse_is_reverse_over_reverse(graph: Graph, device: str) -> None:
+    x, w = leaf(30, 2, device=device).detach(), leaf(200, device=device).detach()
+
+    def of_features(x: Tensor) -> Tensor:
+        return aggregate(x, graph, "vpa").pow(3).sum()
+
+    def of_weights(w: Tensor) -> Tensor:
+        return aggregate(x, graph, "vpa", w).pow(3).sum()
+
+    torch.testing.assert_close(hessian(of_features)(x), jacrev(jacrev(of_features))(x))
+    torch.testing.assert_close(hessian(of_weights)(w), jacrev(jacrev(of_weights))(w))
+    torch.testing.assert_close(jacfwd(of_weights)(w), grad(of_weights)(w))
+    # What a transform made must not stay behind in the graph.
+    torch.testing.assert_close(aggregate(x, graph, "mean"), aggregate(x, graph, "mean"))
+
+
+def test_the_short_way_has_derivatives_of_every_order(graph: Graph, device: str) -> None:
+    x = leaf(30, 3, device=device)
+
+    def short(x: Tensor) -> Tensor:
+        return aggregate(x, graph, "vpa")
+
+    def general(x: Tensor) -> Tensor:
+        return aggregate(x.unsqueeze(-1), graph, "vpa").squeeze(-1)  # [S, F, 1] takes the long way
+
+    torch.testing.assert_close(short(x), general(x))
+    assert torch.autograd.gradcheck(short, (x,))
+    assert torch.autograd.gradgradcheck(short, (x,))
+    first = torch.autograd.grad(short(x).pow(3).sum(), x)[0]
+    torch.testing.assert_close(first, torch.autograd.grad(general(x).pow(3).sum(), x)[0])
 
 
 def test_many_models_at_once(graph: Graph, device: str) -> None:

@@ -19,7 +19,8 @@ from torch_geometric.nn import (
 )
 from torch_geometric.typing import SparseTensor
 
-from gnn_vpa.pyg import VPGATConv, convert
+from gnn_vpa.pyg import VPGATConv, convert, vp_gcn_norm
+from gnn_vpa.pyg.internal import plain_edges
 
 # Four sources, two targets (0 and 1 are both), as in PyG's own tests; more of either, and fewer.
 SHAPES = {"4 to 2": (4, 2), "2 to 4": (2, 4), "3 to 3": (3, 3)}
@@ -139,3 +140,38 @@ def test_asked_for_attention_weights_or_not_parallel_edges_count(loops: bool) ->
             torch.testing.assert_close(found, weight)
         torch.testing.assert_close(result, expected)
     torch.testing.assert_close(layer(x, adj_t, None, (3, 3)), expected)
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_csc, torch.sparse_coo])
+def test_a_matrix_is_read_once_and_again_when_it_changes(layout: torch.layout) -> None:
+    dense = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
+    matrix = dense.to_sparse(layout=layout)
+    edges, values = plain_edges(matrix)
+    again, _ = plain_edges(matrix)
+    assert again is edges
+    assert values is not None
+    values[0] = 7.0
+    assert plain_edges(matrix)[1] is not None
+    assert float(plain_edges(matrix)[1][0]) == 7.0  # type: ignore[index]
+    index = {
+        torch.sparse_csr: lambda: matrix.col_indices(),
+        torch.sparse_csc: lambda: matrix.row_indices(),
+        torch.sparse_coo: lambda: matrix._indices()[1],
+    }[layout]()
+    index[0] = 2
+    changed, _ = plain_edges(matrix)
+    assert changed is not edges
+    assert 2 in changed[:, 0].tolist()
+
+
+def test_other_weights_of_the_same_edges_are_normalised_anew() -> None:
+    edge_index, weight = torch.tensor([[0, 1, 2], [1, 2, 0]]), torch.tensor([1.0, 2.0, 3.0])
+    first = vp_gcn_norm(edge_index, weight)
+    assert vp_gcn_norm(edge_index, weight)[1] is first[1]
+    weight[0] = 5.0
+    second = vp_gcn_norm(edge_index, weight)
+    torch.testing.assert_close(second, vp_gcn_norm(edge_index.clone(), weight.clone()))
+    assert not torch.equal(second[1], first[1])
+    learned = weight.clone().requires_grad_()
+    assert vp_gcn_norm(edge_index, learned)[1].requires_grad
+    torch.testing.assert_close(vp_gcn_norm(edge_index)[1], vp_gcn_norm(edge_index.clone())[1])

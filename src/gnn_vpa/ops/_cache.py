@@ -62,16 +62,19 @@ def as_graph(graph: Graph | Tensor, num_nodes: Sizes | None = None) -> Graph:
 
 def memorable(graph: object) -> bool:
     """Tell whether a change of ``graph`` would be seen."""
-    # A sparse tensor's values may carry a gradient or change unseen; inference tensors have no
-    # version; under a transform or a compiler the tensor is not the user's own, and other
-    # subclasses of Tensor hold their content where we do not look.
+    # A sparse tensor's values may carry a gradient or change unseen.
+    return isinstance(graph, Tensor) and graph.layout == torch.strided and is_traceable(graph)
+
+
+def is_traceable(tensor: Tensor) -> bool:
+    """Tell whether versions of ``tensor`` are those of the user's own tensor."""
+    # Inference tensors have no version; under a transform or a compiler the tensor is not the
+    # user's own, and other subclasses of Tensor hold their content where we do not look.
     return (
         not torch.compiler.is_compiling()
-        and isinstance(graph, Tensor)
-        and type(graph) in (Tensor, EdgeIndex)
-        and graph.layout == torch.strided
-        and not graph.is_inference()
-        and not torch._C._functorch.is_functorch_wrapped_tensor(graph)
+        and type(tensor) in (Tensor, EdgeIndex)
+        and not tensor.is_inference()
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._library.custom_ops import CustomOpDef
+from torch.autograd import forward_ad
 
 
 def differentiable(
@@ -13,8 +14,12 @@ def differentiable(
     context: Callable[[Any, tuple[Any, ...], Tensor], None],
     backward: Callable[[Any, Tensor], tuple[Tensor | None, ...]],
     vmap: Callable[..., tuple[Tensor, int]],
+    linear_in: tuple[int, ...] = (),
 ) -> Callable[..., Tensor]:
     """Register the rules with ``op`` and return the function to call.
+
+    In the arguments ``linear_in`` the operator is linear, in each by itself: its forward-mode
+    derivative is then the operator with a tangent in the place of one argument, summed over them.
 
     The operator serves ``torch.compile``, ``vmap``, tracing and tensor subclasses. Two other ways
     lead to the same kernels under the same rules:
@@ -31,13 +36,19 @@ def differentiable(
     def call(x: Tensor, *args: Any) -> Tensor:
         if torch.compiler.is_compiling():
             return op(x, *args)  # type: ignore[no-any-return]
-        if torch._C._are_functorch_transforms_active():
+        if torch._C._are_functorch_transforms_active() or has_duals():
             return transformed.apply(x, *args)  # type: ignore[no-any-return, attr-defined]
         if torch._C._len_torch_dispatch_stack() > 0 or not _plain(x):
             return op(x, *args)  # type: ignore[no-any-return]
         if torch.is_grad_enabled():
             return eager.apply(x, *args)  # type: ignore[no-any-return, attr-defined]
         return kernel(x, *args)  # type: ignore[no-any-return]
+
+    def lower(*args: Any) -> Tensor:
+        # Transforms are taken off one by one; tangents are off when no transform is left.
+        if has_duals() and not torch._C._are_functorch_transforms_active():
+            return kernel(*args)  # type: ignore[no-any-return]
+        return call(*args)
 
     def forward(ctx: Any, *args: Any) -> Tensor:
         out: Tensor = kernel(*args)
@@ -48,13 +59,39 @@ def differentiable(
     eager = type(
         f"{op._name}_eager", (torch.autograd.Function,), rules | {"forward": staticmethod(forward)}
     )
+
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        context(ctx, inputs, output)
+        if linear_in:
+            ctx.others = [None if isinstance(value, Tensor) else value for value in inputs]
+            ctx.save_for_forward(*(v if isinstance(v, Tensor) else None for v in inputs))
+
+    def jvp(ctx: Any, *tangents: Tensor | None) -> Tensor:
+        inputs = [
+            other if tensor is None else tensor
+            for tensor, other in zip(ctx.saved_tensors, ctx.others, strict=True)
+        ]
+        parts = [
+            call(*inputs[:place], tangents[place], *inputs[place + 1 :])
+            for place in linear_in
+            if tangents[place] is not None
+        ]
+        return sum(parts[1:], parts[0])
+
     rules |= {
-        "forward": staticmethod(call),
-        "setup_context": staticmethod(context),
+        "forward": staticmethod(lower),
+        "setup_context": staticmethod(setup_context),
         "vmap": staticmethod(vmap),
     }
+    if linear_in:
+        rules["jvp"] = staticmethod(jvp)
     transformed = type(f"{op._name}_transformed", (torch.autograd.Function,), rules)
     return call
+
+
+def has_duals() -> bool:
+    """Say whether ``torch.autograd.forward_ad`` is in use: tensors may carry tangents."""
+    return forward_ad._current_level >= 0
 
 
 def _plain(x: Tensor) -> bool:

@@ -9,7 +9,17 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from ._csr import CSR, by_single, grouped, grouped_both, is_readable, measured, moved, rows, transpose
+from ._csr import (
+    CSR,
+    by_single,
+    grouped,
+    grouped_both,
+    is_readable,
+    measured,
+    moved,
+    rows,
+    transpose,
+)
 from ._formats import Sizes, checked_multiplicity, endpoints
 from ._operators import spmm
 from ._power import power, power_of_counts
@@ -20,6 +30,11 @@ def _trainable() -> AbstractContextManager[None]:
     if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
         return nullcontext()
     return torch.inference_mode(False)
+
+
+def _is_transformed() -> bool:
+    """Say whether a transform of ``torch.func`` is under way: what is made in it ends with it."""
+    return bool(torch._C._are_functorch_transforms_active())
 
 
 class Graph:
@@ -133,10 +148,13 @@ class Graph:
     @property
     def by_source(self) -> CSR:
         """The edges grouped by source; made on first need."""
-        if self._by_source is None:
-            with _trainable():
-                self._by_source = measured(transpose(self.by_target, self.num_sources))
-        return self._by_source
+        if self._by_source is not None:
+            return self._by_source
+        with _trainable():
+            by_source = measured(transpose(self.by_target, self.num_sources))
+        if not _is_transformed():
+            self._by_source = by_source
+        return by_source
 
     @property
     def edge_targets(self) -> Tensor:
@@ -147,7 +165,7 @@ class Graph:
             target, edge = rows(self.by_target.rowptr, self.num_edges), self.by_target.edge
             if edge is not None:
                 target = torch.empty_like(target).scatter_(0, edge.long(), target)
-        if not torch._C._are_functorch_transforms_active():  # what one makes ends with it
+        if not _is_transformed():
             self._edge_targets = target
         return target
 
@@ -161,12 +179,15 @@ class Graph:
 
         ``N`` counts neighbours with their multiplicity; where it is 0, so is the scale.
         """
-        if (exponent, dtype) not in self._scales:
-            with _trainable():
-                count = self.count
-                scale = power_of_counts if is_readable(count) else power
-                self._scales[exponent, dtype] = scale(count.to(dtype).unsqueeze(1), exponent)
-        return self._scales[exponent, dtype]
+        if (exponent, dtype) in self._scales:
+            return self._scales[exponent, dtype]
+        with _trainable():
+            count = self.count
+            of = power_of_counts if is_readable(count) else power
+            scale = of(count.to(dtype).unsqueeze(1), exponent)
+        if not _is_transformed():
+            self._scales[exponent, dtype] = scale
+        return scale
 
     @property
     def count(self) -> Tensor:

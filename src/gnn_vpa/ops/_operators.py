@@ -275,7 +275,7 @@ def _winners_vmap(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
     return out.view(len(out), info.batch_size, -1), 1
 
 
-spmm = differentiable(_spmm, _spmm_context, _spmm_backward, _spmm_vmap)
-sddmm = differentiable(_sddmm, _sddmm_context, _sddmm_backward, _sddmm_vmap)
+spmm = differentiable(_spmm, _spmm_context, _spmm_backward, _spmm_vmap, linear_in=(0, 1))
+sddmm = differentiable(_sddmm, _sddmm_context, _sddmm_backward, _sddmm_vmap, linear_in=(0, 1))
 segmax = differentiable(_segmax, _segmax_context, _segmax_backward, _segmax_vmap)
 winners = differentiable(_winners, _winners_context, _winners_backward, _winners_vmap)

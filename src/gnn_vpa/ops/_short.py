@@ -11,13 +11,14 @@ from torch import Tensor
 
 from ._backend import kernels
 from ._csr import is_plain
+from ._differentiable import has_duals
 from ._graph import Graph
 from ._operators import spmm
 
 
 def can_be_short(x: Tensor, weight: Tensor | None) -> bool:
     """Say whether ``short_sum`` serves: features ``[S, F]``, no weights, and nothing traces."""
-    return weight is None and x.dim() == 2 and is_plain(x)
+    return weight is None and x.dim() == 2 and is_plain(x) and not has_duals()
 
 
 def short_sum(x: Tensor, graph: Graph, factor: Tensor | None) -> Tensor:

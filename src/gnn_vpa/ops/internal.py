@@ -7,6 +7,7 @@ from ._attend import attend_by_power as attend_by_power
 from ._attend import softmax as softmax
 from ._cache import Mark as Mark
 from ._cache import as_graph as as_graph
+from ._cache import is_traceable as is_traceable
 from ._cache import memorable as memorable
 from ._cache import memory as memory
 from ._check import check_graph as check_graph
@@ -34,6 +35,7 @@ __all__ = [
     "endpoints",
     "from_sources",
     "from_targets",
+    "is_traceable",
     "memorable",
     "memory",
     "normed",

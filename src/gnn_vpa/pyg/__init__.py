@@ -12,6 +12,7 @@ from .attention import VPGATConv as VPGATConv
 from .attention import VPGATv2Conv as VPGATv2Conv
 from .degree import VPGCNConv as VPGCNConv
 from .degree import VPSGConv as VPSGConv
+from .group import GroupEdges as GroupEdges
 from .merge import MergeAlike as MergeAlike
 from .merge import merged_graph as merged_graph
 from .merge import merged_readout as merged_readout
@@ -21,6 +22,7 @@ __all__ = [
     "BatchNorm",
     "Change",
     "ConversionReport",
+    "GroupEdges",
     "MergeAlike",
     "VPAggregation",
     "VPGATConv",

@@ -18,23 +18,27 @@ Made = TypeVar("Made", bound=tuple[Tensor | None, ...])
 _memory = memory()
 
 
-def remembered(edge_index: Tensor, key: Hashable, make: Callable[[], Made]) -> Made:
+def remembered(
+    edge_index: Tensor, key: Hashable, make: Callable[[], Made], constant: Tensor | None = None
+) -> Made:
     """Return the tensors that ``make`` made of ``edge_index`` the last time, if all are unchanged.
 
-    They must not contain ``edge_index`` itself, which they would keep alive.
+    They must not contain ``edge_index`` itself, which they would keep alive. Where they depend on
+    a ``constant`` too, such as edge weights without a gradient, that must be the same as well.
     """
-    if not memorable(edge_index):
+    if not memorable(edge_index) or not (constant is None or memorable(constant)):
         return make()
     mark = Mark(edge_index)
     before, known = _memory.get(edge_index, (None, {}))
     if before != mark:
         known = {}
         _memory[edge_index] = (mark, known)
-    made, marks = known.get(key, (None, []))
-    if made is None or _marks(made) != marks:
+    own = None if constant is None else Mark(constant)
+    made, marks, of = known.get(key, (None, [], None))
+    if made is None or of != own or _marks(made) != marks:
         with torch.inference_mode(False):  # a later training step must be able to use it
             made = make()
-        known[key] = (made, _marks(made))
+        known[key] = (made, _marks(made), own)
     return made  # type: ignore[no-any-return]
 
 

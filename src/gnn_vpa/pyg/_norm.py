@@ -60,16 +60,18 @@ def vp_gcn_norm(
             )
         edge_index, edge_weight = plain_edges(edge_index)
     fill = (2.0 if improved else 1.0) if add_self_loops else None
-    if edge_weight is not None:
-        return _normalised(edge_index, edge_weight, num_nodes, fill, flow, dtype)
 
     def normalised() -> tuple[Tensor, Tensor]:
-        ones = torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
-        return _normalised(edge_index, ones, num_nodes, fill, flow, dtype)
+        weight = edge_weight
+        if weight is None:
+            weight = torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
+        return _normalised(edge_index, weight, num_nodes, fill, flow, dtype)
 
     if fill is None:  # the edges are those given, which remember their own grouping
         return normalised()
-    return remembered(edge_index, (num_nodes, fill, flow, dtype), normalised)
+    if edge_weight is not None and edge_weight.requires_grad:
+        return normalised()
+    return remembered(edge_index, (num_nodes, fill, flow, dtype), normalised, edge_weight)
 
 
 def _normalised(
