@@ -36,7 +36,7 @@ class _Sum(torch.autograd.Function):
         return kernels(x).spmm_narrow(x, factor, None, graph.by_target)  # type: ignore[no-any-return]
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
         graph, factor = ctx.graph, ctx.factor
         if not torch.is_grad_enabled() and is_plain(g):
             return kernels(g).spmm_narrow(g, None, factor, graph.by_source), None, None
