@@ -11,6 +11,8 @@ from .errors import GnnVpaError as GnnVpaError
 from .errors import UsageError as UsageError
 
 if TYPE_CHECKING:
+    from .auditing import Audit as Audit
+    from .auditing import audit as audit
     from .nn import build_model as build_model
     from .ops import Graph as Graph
     from .ops import aggregate as aggregate
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "auditing": ("Audit", "audit"),
     "nn": ("build_model",),
     "ops": ("Graph", "aggregate", "attend", "backend", "forget_graphs"),
     "pyg": (
@@ -56,6 +59,7 @@ _ROOMS = {
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "Audit",
     "GnnVpaError",
     "Graph",
     "MergeAlike",
@@ -69,6 +73,7 @@ __all__ = [
     "VPTransformerConv",
     "aggregate",
     "attend",
+    "audit",
     "backend",
     "build_model",
     "calibrate",
