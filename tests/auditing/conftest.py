@@ -7,10 +7,18 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gnn_vpa.experiments import forest
+
 Make = Callable[..., list[Data]]
 
 PATH = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 TRIANGLE = torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])
+
+
+@pytest.fixture(autouse=True)
+def small_forests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let forests have five trees, which suffice for toys."""
+    monkeypatch.setattr(forest, "_TREES", 5)
 
 
 @pytest.fixture

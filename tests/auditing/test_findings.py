@@ -147,15 +147,28 @@ def test_variances_name_the_aggregation_that_keeps_it_best() -> None:
     found = said(variances={"sum": signals(9, 81), "vpa": signals(1.5, 2.25)})["variance"]
     assert found.matters
     assert found.text == (
-        "From a variance of 1, 2 layers are expected to lead to 81 with sum and 2.25 with vpa: "
-        "messages have a correlation of 0.50 at first, and vpa keeps it best."
+        "From a variance of 1, 2 layers are expected to lead to 81 with sum and 2.25 with vpa "
+        "(messages into a node have a correlation of 0.50 at first): vpa stays nearest to 1."
     )
     assert not said(variances={"vpa": signals(1.5, 2.25)})["variance"].matters
 
 
+def test_where_all_nodes_are_equal_mean_and_max_are_no_advice() -> None:
+    variances = {"sum": signals(81), "mean": signals(1), "max": signals(1), "vpa": signals(9)}
+    text = said(variances=variances, columns=COLUMNS._replace(kinds=1))["variance"].text
+    assert text.endswith("vpa of those that count neighbours stays nearest to 1.")
+
+
+def test_a_table_that_knows_less_may_score_more() -> None:
+    first, last = rounds(900, 1000, found=804, copied=480)
+    first = first._replace(twins=Twins(1000, 990, 612))
+    assert said(rounds=(first, last))["twins"].text.endswith(" A table for 0 rounds scores 61.2 %.")
+
+
 def test_features() -> None:
     assert said(columns=COLUMNS._replace(kinds=1))["features"].text == (
-        "All nodes have the same features: a network sees edges alone."
+        "All nodes have the same features, and mean and max keep them equal wherever there is a "
+        "neighbour: only aggregations that count, like sum and vpa, see the edges."
     )
     assert said(columns=COLUMNS._replace(constant=(1,)))["features"].text == (
         "1 column of 3 of the node features (number 1, from 0) is the same for all nodes."
@@ -181,7 +194,7 @@ def test_features() -> None:
     ],
 )
 def test_odd_edges(field: str, count: int, text: str) -> None:
-    changes = {field: count}
+    changes: dict[str, Any] = {field: count}
     if field == "empty_graphs":
         changes["edgeless_graphs"] = count  # a graph without nodes has no edges either
     assert [f.text for f in findings(audit(structure=PLAIN._replace(**changes)))] == [text]

@@ -12,7 +12,7 @@ from .conftest import Make
 
 
 def test_a_page_has_the_sentences_the_tables_and_a_picture(toys: Make) -> None:
-    found = gnn_vpa.audit(toys(8), folds=2, baselines=True)
+    found = gnn_vpa.audit(toys(12), folds=2, baselines=True)
     page = found.to_html()
     assert page.startswith("<!DOCTYPE html>")
     for finding in found.findings:

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -29,7 +31,7 @@ def test_independent_features_follow_the_lemmas_in_the_first_layer(scale: float)
 def test_equal_features_keep_the_variance_with_mean_and_multiply_it_with_vpa() -> None:
     found = expected_variances(regular(4, torch.ones(60, 8)), "auto", layers=3)
     ratios = {
-        aggr: [after.correlated / before.correlated for before, after in zip(layers, layers[1:])]
+        aggr: [after.correlated / before.correlated for before, after in pairwise(layers)]
         for aggr, layers in found.items()
     }
     assert all(layer.rho == pytest.approx(1) for layer in found["vpa"])

@@ -10,7 +10,7 @@ from ._numbers import listing, many, number, percent
 from ._record import Finding
 
 if TYPE_CHECKING:
-    from ._record import Audit
+    from ._record import Audit, Round
 
 # Beyond these a finding matters; below, it is told behind the others.
 _LOW_CEILING = 0.95
@@ -19,6 +19,7 @@ _LOPSIDED = 1.5  # members of the largest class to one of the smallest
 _FEW_TESTED = 50  # graphs of a test fold
 _FAR = 10.0  # factor by which a variance has changed
 _LARGE_INPUT = 10.0  # mean square of the features
+_COUNTING = ("sum", "vpa")  # tell numbers of equal neighbours apart
 
 
 def findings(audit: Audit) -> tuple[Finding, ...]:
@@ -65,6 +66,12 @@ def _twins(audit: Audit) -> Iterator[Finding]:
             f"a look-up table scores {percent(twins.accuracy)} %, the majority class "
             f"{percent(_majority(audit))} %."
         )
+        coarse = max((one for one in audit.rounds if one.twins), key=_looked_up)
+        if _looked_up(coarse) > twins.accuracy:
+            text += (
+                f" A table for {many(coarse.rounds, 'round')} scores "
+                f"{percent(_looked_up(coarse))} %."
+            )
         yield Finding("twins", text, matters=twins.share >= _MANY_TWINS)
 
 
@@ -128,11 +135,15 @@ def _variances(audit: Audit) -> Iterator[Finding]:
     last = {aggr: layers[-1].correlated for aggr, layers in audit.variances.items()}
     layers = len(next(iter(audit.variances.values())))
     rho = next(iter(audit.variances.values()))[0].rho
-    nearest = min(last, key=lambda aggr: abs(math.log(max(last[aggr], 1e-300))))
+    # Where all nodes are equal, mean and max keep the variance, and nothing else.
+    choice = [aggr for aggr in last if not audit.columns.tell_nothing or aggr in _COUNTING] or last
+    nearest = min(choice, key=lambda aggr: abs(math.log(max(last[aggr], 1e-300))))
+    whose = " of those that count neighbours" if audit.columns.tell_nothing else ""
     text = (
         f"From a variance of 1, {many(layers, 'layer')} are expected to lead to "
         + listing([f"{number(value)} with {aggr}" for aggr, value in last.items()], most=len(last))
-        + f": messages have a correlation of {rho:.2f} at first, and {nearest} keeps it best."
+        + f" (messages into a node have a correlation of {rho:.2f} at first): {nearest}{whose} "
+        "stays nearest to 1."
     )
     far = any(not 1 / _FAR <= value <= _FAR for value in last.values())
     yield Finding("variance", text, matters=far)
@@ -141,8 +152,11 @@ def _variances(audit: Audit) -> Iterator[Finding]:
 def _features(audit: Audit) -> Iterator[Finding]:
     columns = audit.columns
     if columns.tell_nothing:
-        text = "All nodes have the same features: a network sees edges alone."
-        yield Finding("features", text, matters=False)
+        text = (
+            "All nodes have the same features, and mean and max keep them equal wherever there is "
+            f"a neighbour: only aggregations that count, like {listing(_COUNTING)}, see the edges."
+        )
+        yield Finding("features", text, matters=True)
     elif columns.constant:
         names = listing(columns.constant)
         text = (
@@ -175,6 +189,10 @@ def _edges(audit: Audit) -> Iterator[Finding]:
             verb = "is" if count == 1 else "are"
             text = f"There {verb} {many(count, noun)} {what}".rstrip()
             yield Finding("edges", f"{text}.", matters=False)
+
+
+def _looked_up(one: Round) -> float:
+    return one.twins.accuracy if one.twins is not None else 0.0
 
 
 def _majority(audit: Audit) -> float:

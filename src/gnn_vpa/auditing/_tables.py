@@ -35,9 +35,7 @@ def overview(audits: Sequence[Audit]) -> Table:
             percent(audit.last.twins and audit.last.twins.share),
             percent(audit.last.twins and audit.last.twins.accuracy),
             percent(max(audit.classes) / audit.graphs if audit.classes else None),
-            percent(
-                max((one.mean for one in audit.baselines if one.mean is not None), default=None)
-            ),
+            percent(_best_baseline(audit)),
         ]
         for audit in audits
     ]
@@ -51,6 +49,10 @@ def overview(audits: Sequence[Audit]) -> Table:
         "right. twins: test graphs with a twin in training or validation. look-up: copying its "
         "label. majority: the largest class. baseline: the best of those that were run.",
     )
+
+
+def _best_baseline(audit: Audit) -> float | None:
+    return max((one.mean for one in audit.baselines if one.mean is not None), default=None)
 
 
 def _rounds(audit: Audit) -> Iterator[Table]:
@@ -70,9 +72,9 @@ def _rounds(audit: Audit) -> Iterator[Table]:
         "What networks can know, by rounds of message passing",
         header,
         rows,
-        f"distinct: of {audit.graphs:,} graphs, those told apart. contradictory: graphs that cannot "
-        "be told from one of another class. In percent: the best accuracy on all graphs; test "
-        "graphs with a twin in training or validation; the accuracy of copying its label, or "
+        f"distinct: of {audit.graphs:,} graphs, those told apart. contradictory: graphs that "
+        "cannot be told from one of another class. In percent: the best accuracy on all graphs; "
+        "test graphs with a twin in training or validation; the accuracy of copying its label, or "
         "guessing the majority class where there is none.",
     )
 

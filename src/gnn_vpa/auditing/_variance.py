@@ -10,7 +10,7 @@ from ..graphs import FeatureKind, GraphSet
 from ..nn import Model, build_model
 from ..signal import LayerSignal, average_signals, sample, signal_by_layer
 
-_GRAPHS, _EDGES = 100, 200_000  # a sample has about so many at most
+_GRAPHS, _PARTS = 100, 100_000  # a sample has about so many graphs, and nodes and edges, at most
 _DRAWS = 3  # of weights
 
 Variances = dict[str, list[LayerSignal]]
@@ -54,8 +54,8 @@ def expected_variances(
 
 def _sample_size(graphs: GraphSet) -> int:
     """Return how many graphs to take: fewer where they are large."""
-    edges = graphs.num_edges / graphs.num_graphs
-    return max(1, min(_GRAPHS, math.floor(_EDGES / max(edges, 1))))
+    parts = (graphs.num_nodes + graphs.num_edges) / graphs.num_graphs
+    return max(1, min(_GRAPHS, math.floor(_PARTS / max(parts, 1))))
 
 
 @torch.no_grad()

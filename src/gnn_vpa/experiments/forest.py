@@ -53,7 +53,7 @@ def degree_numbers(graphs: GraphSet) -> Numbers:
     owner = torch.repeat_interleave(size)
     nodes = size.double().clamp(min=1).unsqueeze(1)
     moments = torch.stack([degree, degree.square()], dim=1).double()
-    edges, squares = _sums(moments, owner, graphs.num_graphs).split(1, dim=1)
+    edges, squares = _sums(moments, owner, graphs.num_graphs).unsqueeze(2).unbind(dim=1)
     mean = edges / nodes
     deviation = (squares / nodes - mean.square()).clamp(min=0).sqrt()
     most = torch.zeros_like(size).scatter_reduce_(0, owner, degree, "amax").unsqueeze(1)

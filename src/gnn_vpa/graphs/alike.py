@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from .colours import refine, refinements
+from .colours import refine
 from .features import FeatureKind, Features, features
 from .graphset import GraphSet
 
@@ -87,9 +87,45 @@ def alike(graphs: GraphSet, kind: FeatureKind = "auto", rounds: int = 5) -> list
         >>> [kinds.tolist() for kinds in alike(GraphSet.from_pyg(made), rounds=1)]
         [[0, 0, 0], [0, 1, 0]]
     """
-    start = node_kinds(features(graphs, kind))
-    colours = refinements(graphs.rowptr, graphs.col, start, rounds)
-    return [graph_kinds(graphs.node_ptr, colour) for colour in colours]
+    node_ptr, rowptr, col = graphs.node_ptr, graphs.rowptr, graphs.col
+    colour = node_kinds(features(graphs, kind))
+    kinds = [graph_kinds(node_ptr, colour)]
+    left = torch.arange(graphs.num_graphs)  # the graphs whose colours are refined
+    for _ in range(rounds):
+        # A graph that is alike with no other stays so, and nobody else's colours are about it.
+        shared = torch.bincount(kinds[-1])[kinds[-1][left]] > 1
+        if not bool(shared.all()):
+            node_ptr, rowptr, col, colour = _kept(node_ptr, rowptr, col, colour, shared)
+            left = left[shared]
+        if len(left) == 0:
+            kinds.append(kinds[-1])
+            continue
+        colour = refine(rowptr, col, colour, rounds=1)
+        finer = kinds[-1].clone()
+        finer[left] = graphs.num_graphs + graph_kinds(node_ptr, colour)
+        kinds.append(_numbered(finer))
+    return kinds
+
+
+def _kept(
+    node_ptr: Tensor, rowptr: Tensor, col: Tensor, colour: Tensor, chosen: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return some of the graphs on their own: pointers of nodes and edges, sources, and colours."""
+    inside = torch.repeat_interleave(chosen, node_ptr.diff())
+    number = inside.cumsum(0) - 1  # of a node among those that are kept
+    degree = rowptr.diff()
+    col = number[col[torch.repeat_interleave(inside, degree)].long()]
+    return _pointers(node_ptr.diff()[chosen]), _pointers(degree[inside]), col, colour[inside]
+
+
+def _pointers(lengths: Tensor) -> Tensor:
+    return torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+
+
+def _numbered(values: Tensor) -> Tensor:
+    """Number equal values alike, from 0 on without gaps."""
+    number: Tensor = torch.unique(values, return_inverse=True)[1]
+    return number
 
 
 def node_kinds(own: Features) -> Tensor:
@@ -118,8 +154,7 @@ def graph_kinds(node_ptr: Tensor, colour: Tensor) -> Tensor:
     none = torch.zeros(nodes, dtype=torch.int64)
     named = torch.cat([colour, torch.full((graphs,), -1)])
     kinds = refine(torch.cat([none, node_ptr]), torch.arange(nodes), named, rounds=1)[nodes:]
-    number: Tensor = torch.unique(kinds, return_inverse=True)[1]
-    return number
+    return _numbered(kinds)
 
 
 def right_at_best(kinds: Tensor, y: Tensor) -> int:
