@@ -123,6 +123,14 @@ def test_features_that_tell_nothing_do_not_reproach_a_baseline_that_sees_none() 
     assert "It sees no features" not in text
 
 
+def test_large_data_sets_have_baselines_on_request() -> None:
+    assert said(graphs=2001)["baselines"].text == (
+        "With more than 2,000 graphs baselines are run on request alone."
+    )
+    assert "baselines" not in said(graphs=2000)
+    assert "baselines" not in said(graphs=2001, folds=None)
+
+
 def test_baselines_that_could_not_be_run_are_no_best_ones() -> None:
     assert "baselines" not in said(baselines=(Baseline("wl", "wl", None, None, "too many"),))
 

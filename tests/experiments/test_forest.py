@@ -71,4 +71,4 @@ def test_validation_chooses_and_the_test_graphs_are_not_looked_at() -> None:
     valid, test = forest(numbers, y, split)
     other = y.copy()
     other[45:] = 1 - other[45:]
-    assert forest(numbers, other, split) == (valid, pytest.approx(1 - test))
+    assert forest(numbers, other, split) == pytest.approx((valid, 1 - test))

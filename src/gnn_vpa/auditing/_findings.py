@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from ._baselines import MOST_GRAPHS
 from ._numbers import listing, many, number, percent
 from ._record import Finding
 
@@ -100,6 +101,9 @@ def _few_tested(audit: Audit) -> Iterator[Finding]:
 def _baselines(audit: Audit) -> Iterator[Finding]:
     scores = {one.name: one for one in audit.baselines if one.mean is not None}
     if not scores:
+        if audit.folds is not None and audit.graphs > MOST_GRAPHS:
+            text = f"With more than {MOST_GRAPHS:,} graphs baselines are run on request alone."
+            yield Finding("baselines", text, matters=False)
         return
     best = max(scores.values(), key=lambda one: one.mean or 0)
     text = f"The best baseline scores {percent(best.mean)} % ({best.label})."

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..escape import html, printable
 from ..page import environment, inline_svg
-from ._numbers import percent
+from ._figure import draw
+from ._numbers import many, percent
 from ._tables import overview, tables
 
 if TYPE_CHECKING:
@@ -83,11 +85,10 @@ def _bars(audit: Audit) -> list[Bar]:
         for one in audit.baselines
         if one.mean is not None and one.name != "majority"
     ]
-    shares += [
-        (f"best possible with {one.rounds} rounds", one.ceiling.accuracy, "best")
-        for one in audit.rounds
-        if one.ceiling is not None
-    ]
+    for accuracy, group in groupby(audit.rounds, lambda one: one.ceiling and one.ceiling.accuracy):
+        first, *others = [one.rounds for one in group]
+        rounds = f"{first} to {others[-1]} rounds" if others else many(first, "round")
+        shares.append((f"best possible with {rounds}", accuracy or 0.0, "best"))
     return [Bar(label, share, percent(share), kind) for label, share, kind in shares]
 
 
@@ -97,6 +98,4 @@ def _figure(audit: Audit) -> Any:
         return None
     from markupsafe import Markup
 
-    from ..signal import plot_layers
-
-    return Markup(inline_svg(plot_layers({audit.name: audit.variances})))
+    return Markup(inline_svg(draw(audit.variances)))
