@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, checks, grid, imports, peer, probe, training
+from . import aggregation, audit, checks, grid, imports, peer, probe, training
 from ._record import Record
 
 
@@ -28,6 +28,7 @@ def main() -> None:
         "probe": _probe,
         "grid": _grid,
         "checks": _checks,
+        "audit": _audit,
     }
     measures[options.what](options, versions)
 
@@ -58,6 +59,12 @@ def _checks(options: argparse.Namespace, versions: str) -> None:
     checks.report(checks.DATASETS, record)
 
 
+def _audit(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Audit")
+    audit.report(audit.DATASETS, record)
+
+
 def _write(text: str, out: Path | None) -> None:
     print(text)
     if out:
@@ -85,7 +92,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=["aggregation", "training", "probe", "grid", "checks"],
+        choices=["aggregation", "training", "probe", "grid", "checks", "audit"],
         default="aggregation",
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])

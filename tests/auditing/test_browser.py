@@ -47,4 +47,4 @@ def test_the_page_never_scrolls_sideways(page: Path, look: Look, width: int) -> 
     found = look(page, LOOK, width=width)
     assert (found["width"], found["page"], found["wide"]) == (width, width, [])
     # The majority has a half, and the best possible is all: bars show shares of the whole.
-    assert found["shortest"] < 0.51 < 0.85 < found["longest"] <= 1  # type: ignore[operator]
+    assert found["shortest"] < 0.51 < 0.85 < found["longest"] <= 1
