@@ -93,6 +93,13 @@ def test_without_classes_the_rest_is_told(
     assert said in found.to_html()
 
 
+def test_a_label_may_be_any_whole_number(toys: Make) -> None:
+    graphs = toys(12)
+    for graph in graphs:
+        graph.y = torch.tensor(5 - 3 * graph.y)  # without a dimension, and from 2 to 5
+    assert gnn_vpa.audit(graphs, folds=2, baselines=False).classes == (12, 12)
+
+
 def test_a_class_that_is_too_small_for_the_folds_leaves_the_ceiling(toys: Make) -> None:
     found = gnn_vpa.audit(toys(4), folds=5, baselines=True)
     assert found.folds is None

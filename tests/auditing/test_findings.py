@@ -95,7 +95,7 @@ def test_uneven_classes() -> None:
 def test_few_graphs_to_test() -> None:
     assert "few graphs" not in said(graphs=500)
     assert said(graphs=188)["few graphs"].text == (
-        "A test fold has about 18 graphs: one graph is 5.3 points of a fold's accuracy."
+        "A test fold has about 19 graphs: one graph is 5.3 points of a fold's accuracy."
     )
     assert "few graphs" not in said(graphs=188, folds=None)
 

@@ -45,6 +45,14 @@ def test_several_data_sets_end_in_one_table(tu_dir: Path) -> None:
     ]
 
 
+def test_what_was_found_before_an_error_is_written(tmp_path: Path) -> None:
+    numbers = tmp_path / "audit.json"
+    result = _run("MUTAG", "MUTAGG", "--no-baselines", "--json", numbers)
+    assert result.exit_code == 2
+    assert "did you mean MUTAG?" in result.stderr
+    assert [one["name"] for one in json.loads(numbers.read_text("utf-8"))] == ["MUTAG"]
+
+
 def test_features_may_be_chosen() -> None:
     result = _run("MUTAG", "--no-baselines", "--features", "ones", "--json", "-")
     (found,) = json.loads(result.stdout)

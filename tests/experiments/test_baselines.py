@@ -51,6 +51,10 @@ def test_a_data_set_that_is_too_large_says_so(
     monkeypatch.setattr(baselines, "_MOST_GRAPHS", 10)
     assert obstacle("wl", toy) == "40 graphs are too many for a kernel (10)"
     assert obstacle("no_edges", toy) is None
+    monkeypatch.setattr(baselines, "_MOST_NUMBERS", 1000)
+    assert obstacle("no_edges", load("MUTAG")) == (
+        "188 graphs with 7 columns are too many for a forest"
+    )
 
 
 def test_what_sees_no_edges_knows_paths_from_triangles_no_better_than_by_guessing(

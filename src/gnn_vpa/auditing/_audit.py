@@ -53,7 +53,7 @@ def audit(
     Example:
         >>> found = audit("MUTAG", baselines=False)
         >>> found.classes, found.rounds[0].distinct, found.last.distinct
-        ((63, 125), 134, 175)
+        ((63, 125), 77, 175)
     """
     if features not in get_args(FeatureKind):
         known = ", ".join(get_args(FeatureKind))

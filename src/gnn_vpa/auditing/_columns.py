@@ -59,7 +59,7 @@ def columns_of(own: Features, kinds: torch.Tensor) -> Columns:
         width=own.width,
         dense=dense,
         constant=tuple(constant),
-        kinds=int((torch.bincount(kinds) > 0).sum()),
+        kinds=len(torch.unique(kinds)),
         largest=largest,
         mean_square=squares / entries if entries else 0.0,
     )

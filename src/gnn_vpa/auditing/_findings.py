@@ -92,7 +92,7 @@ def _classes(audit: Audit) -> Iterator[Finding]:
 def _few_tested(audit: Audit) -> Iterator[Finding]:
     if audit.folds is not None and (tested := audit.graphs / audit.folds) < _FEW_TESTED:
         text = (
-            f"A test fold has about {number(math.floor(tested))} graphs: one graph is "
+            f"A test fold has about {many(round(tested), 'graph')}: one graph is "
             f"{100 / tested:.1f} points of a fold's accuracy."
         )
         yield Finding("few graphs", text, matters=True)

@@ -89,7 +89,7 @@ def _reason(labels: Sequence[object]) -> str | None:
     if all(y is None for y in labels):
         return UNLABELLED
     if all(
-        isinstance(y, float) or (isinstance(y, Tensor) and (y.is_floating_point() or len(y) > 1))
+        isinstance(y, float) or (isinstance(y, Tensor) and (y.is_floating_point() or y.numel() > 1))
         for y in labels
     ):
         return NO_CLASSES
@@ -97,15 +97,17 @@ def _reason(labels: Sequence[object]) -> str | None:
 
 
 def _not_finite(graph: Data) -> bool:
-    values = (graph.get("x"), graph.get("edge_attr"))
-    return any(v is not None and not bool(torch.isfinite(v.float()).all()) for v in values)
+    return any(not bool(torch.isfinite(v.float()).all()) for v in _numbers(graph).values())
 
 
 def _mended(graph: Data) -> Data:
+    values = {key: value.float() for key, value in _numbers(graph).items()}
+    return _with(graph, **{key: value.nan_to_num(0, 0, 0) for key, value in values.items()})
+
+
+def _numbers(graph: Data) -> dict[str, Tensor]:
     values = {key: graph.get(key) for key in ("x", "edge_attr")}
-    return _with(
-        graph, **{k: v.float().nan_to_num(0, 0, 0) for k, v in values.items() if v is not None}
-    )
+    return {key: value for key, value in values.items() if isinstance(value, Tensor)}
 
 
 def _with(graph: Data, **values: object) -> Data:

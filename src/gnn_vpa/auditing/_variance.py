@@ -6,11 +6,12 @@ import torch
 from torch import Tensor
 
 from ..aggregations import operators
-from ..graphs import FeatureKind, GraphSet
+from ..graphs import FeatureKind, GraphSet, features
 from ..nn import Model, build_model
 from ..signal import LayerSignal, average_signals, sample, signal_by_layer
 
-_GRAPHS, _PARTS = 100, 100_000  # a sample has about so many graphs, and nodes and edges, at most
+# A sample has about so many graphs, nodes and edges, and numbers in its features, at most.
+_GRAPHS, _PARTS, _NUMBERS = 100, 100_000, 20_000_000
 _DRAWS = 3  # of weights
 
 Variances = dict[str, list[LayerSignal]]
@@ -34,7 +35,9 @@ def expected_variances(
     """
     if layers < 1 or graphs.num_edges == 0:
         return {}
-    x, graph, readout = sample(graphs, _sample_size(graphs), kind, seed)
+    x, graph, readout = sample(
+        graphs, _sample_size(graphs, features(graphs, kind).width), kind, seed
+    )
     scale = x.double().square().mean().sqrt()
     if graph.num_edges == 0 or not scale > 0:
         return {}
@@ -52,10 +55,11 @@ def expected_variances(
     }
 
 
-def _sample_size(graphs: GraphSet) -> int:
+def _sample_size(graphs: GraphSet, width: int) -> int:
     """Return how many graphs to take: fewer where they are large."""
     parts = (graphs.num_nodes + graphs.num_edges) / graphs.num_graphs
-    return max(1, min(_GRAPHS, math.floor(_PARTS / max(parts, 1))))
+    numbers = graphs.num_nodes * width / graphs.num_graphs
+    return max(1, math.floor(min(_GRAPHS, _PARTS / max(parts, 1), _NUMBERS / max(numbers, 1))))
 
 
 @torch.no_grad()

@@ -67,23 +67,26 @@ def audit(
             check_out(path.parent)
     from ..auditing import audit as tell
 
-    audits = []
-    for number, name in enumerate(datasets, 1):
-        place = f" ({number} of {len(datasets)})" if len(datasets) > 1 else ""
-        with progress(f"Auditing {name}{place}"):
-            found = tell(
-                name,
-                features=features.value,
-                folds=folds,
-                rounds=rounds,
-                baselines=baselines,
-                data_dir=data_dir,
-            )
-        audits.append(found)
-        if json_file != "-":
-            _print(found, first=number == 1)
-    _print_overview(audits, quiet=json_file == "-")
-    _write(audits, html, json_file)
+    audits: list[Audit] = []
+    try:
+        for number, name in enumerate(datasets, 1):
+            place = f" ({number} of {len(datasets)})" if len(datasets) > 1 else ""
+            with progress(f"Auditing {name}{place}"):
+                found = tell(
+                    name,
+                    features=features.value,
+                    folds=folds,
+                    rounds=rounds,
+                    baselines=baselines,
+                    data_dir=data_dir,
+                )
+            audits.append(found)
+            if json_file != "-":
+                _print(found, first=number == 1)
+    finally:  # what was found before an error or an interrupt is not lost
+        if audits:
+            _print_overview(audits, quiet=json_file == "-")
+            _write(audits, html, json_file)
 
 
 def _print(found: "Audit", *, first: bool) -> None:

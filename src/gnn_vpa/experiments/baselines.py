@@ -29,6 +29,7 @@ BASELINES: Final = ("majority", "wl")
 _ITERATIONS = 5
 _PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
 _MOST_GRAPHS = 10_000  # the kernel has a number for each pair: 800 MB
+_MOST_NUMBERS = 50_000_000  # of pooled features: sums and means are 800 MB
 
 
 def obstacle(name: str, graphs: GraphSet) -> str | None:
@@ -43,6 +44,9 @@ def obstacle(name: str, graphs: GraphSet) -> str | None:
     """
     if name == "wl" and graphs.num_graphs > _MOST_GRAPHS:
         return f"{graphs.num_graphs:,} graphs are too many for a kernel ({_MOST_GRAPHS:,})"
+    own = graphs.own_features
+    if name == "no_edges" and own is not None and graphs.num_graphs * own.width > _MOST_NUMBERS:
+        return f"{graphs.num_graphs:,} graphs with {own.width:,} columns are too many for a forest"
     return None
 
 

@@ -135,10 +135,11 @@ def node_kinds(own: Features) -> Tensor:
         >>> node_kinds(Features(dense=torch.tensor([[0.5], [0.25], [0.5]]))).tolist()
         [1, 0, 1]
     """
-    if own.dense is None and own.codes is not None:
+    if own.dense is None:
+        assert own.codes is not None
         return own.codes
-    kinds: Tensor = torch.unique(own.matrix(), dim=0, return_inverse=True)[1]
-    return kinds
+    kinds: Tensor = torch.unique(own.dense.float(), dim=0, return_inverse=True)[1]
+    return kinds if own.codes is None else kinds * own.num_codes + own.codes
 
 
 def graph_kinds(node_ptr: Tensor, colour: Tensor) -> Tensor:
