@@ -70,6 +70,26 @@ def test_equal_numbers_mean_equal_graphs(made: list[Data]) -> None:
     assert set(kinds) == set(range(len(set(kinds))))
 
 
+def paths(length: int, ends: list[tuple[float, float]]) -> Data:
+    """Return two paths of so many nodes, with marks at their ends."""
+    around = torch.arange(length - 1)
+    there = torch.stack([around, around + 1])
+    both = torch.cat([there, there.flip(0)], dim=1)
+    x = torch.zeros(2, length)
+    x[:, 0], x[:, -1] = torch.tensor(ends).T
+    edges = torch.cat([both, both + length], dim=1)
+    return Data(x=x.reshape(-1, 1), edge_index=edges, y=int(ends[0][1]))
+
+
+@pytest.mark.parametrize("length", range(2, 10))
+def test_a_round_looks_one_edge_further_and_no_more(length: int) -> None:
+    # Which ends belong together only a node knows that sees both.
+    made = [paths(length, [(1, 1), (2, 2)]), paths(length, [(1, 2), (1, 2)])]
+    found = ceiling(GraphSet.from_pyg(made), rounds=5)
+    assert [one.distinct for one in found] == [1 + (n >= length // 2) for n in range(6)]
+    assert [one.accuracy for one in found] == [one.distinct / 2 for one in found]
+
+
 def test_graphs_without_nodes_are_alike() -> None:
     none = torch.empty(2, 0, dtype=torch.int64)
     made = [Data(edge_index=none, num_nodes=n, y=n) for n in (0, 1, 0)]

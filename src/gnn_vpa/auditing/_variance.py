@@ -35,9 +35,8 @@ def expected_variances(
     """
     if layers < 1 or graphs.num_edges == 0:
         return {}
-    x, graph, readout = sample(
-        graphs, _sample_size(graphs, features(graphs, kind).width), kind, seed
-    )
+    count = _sample_size(graphs, features(graphs, kind).width)
+    x, graph, readout = sample(graphs, count, kind, seed)
     scale = x.double().square().mean().sqrt()
     if graph.num_edges == 0 or not scale > 0:
         return {}
