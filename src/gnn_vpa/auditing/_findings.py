@@ -70,7 +70,7 @@ def _twins(audit: Audit) -> Iterator[Finding]:
         coarse = max((one for one in audit.rounds if one.twins), key=_looked_up)
         if _looked_up(coarse) > twins.accuracy:
             text += (
-                f" A table for {many(coarse.rounds, 'round')} scores "
+                f" A coarser one, after {many(coarse.rounds, 'round')}, scores "
                 f"{percent(_looked_up(coarse))} %."
             )
         yield Finding("twins", text, matters=twins.share >= _MANY_TWINS)
