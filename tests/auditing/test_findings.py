@@ -170,7 +170,9 @@ def test_where_all_nodes_are_equal_mean_and_max_are_no_advice() -> None:
 def test_a_table_that_knows_less_may_score_more() -> None:
     first, last = rounds(900, 1000, found=804, copied=480)
     first = first._replace(twins=Twins(1000, 990, 612))
-    assert said(rounds=(first, last))["twins"].text.endswith(" A coarser one, after 0 rounds, scores 61.2 %.")
+    assert said(rounds=(first, last))["twins"].text.endswith(
+        " A coarser one, after 0 rounds, scores 61.2 %."
+    )
 
 
 def test_features() -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 from ..errors import UsageError
 from ..graphs import Ceiling, FeatureKind, GraphSet, Split, alike, splits
 from ..graphs import features as features_of
-from ..graphs.alike import members, node_kinds
+from ..graphs.alike import members, node_kinds, right_at_best
 from ..spelling import whole_number
 from ._baselines import MOST_GRAPHS, fit_baselines
 from ._columns import columns_of
@@ -113,6 +113,6 @@ def _round(number: int, kinds: Tensor, y: Tensor | None, folds: Sequence[Split] 
         return Round(number, distinct, None, None, None)
     table = members(kinds, y)
     several = (table > 0).sum(dim=1) > 1
-    best = Ceiling(number, distinct, int(table.max(dim=1).values.sum()), len(y))
+    best = Ceiling(number, distinct, right_at_best(kinds, y), len(y))
     found = None if folds is None else twins_of(kinds, y, folds)
     return Round(number, distinct, int(table[several].sum()), best, found)
