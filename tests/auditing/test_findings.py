@@ -142,6 +142,7 @@ def test_baselines_that_could_not_be_run_are_no_best_ones() -> None:
         ((5, 7, 7), "1 round of message passing tells as many graphs apart as 2."),
         ((5, 7, 9, 9), "2 rounds of message passing tell as many graphs apart as 3."),
         ((7, 7), "Edges tell no graphs apart that node features and sizes do not."),
+        ((1000, 1000), "Node features and sizes alone tell all graphs apart."),
         ((5, 1000), None),
         ((5,), None),
     ],
@@ -149,6 +150,7 @@ def test_baselines_that_could_not_be_run_are_no_best_ones() -> None:
 def test_how_many_rounds_are_enough(distinct: tuple[int, ...], text: str | None) -> None:
     found = said(rounds=rounds(*distinct)).get("rounds")
     assert (found.text if found else None) == text
+    assert found is None or found.matters == (distinct == (7, 7))
 
 
 def test_variances_name_the_aggregation_that_keeps_it_best() -> None:

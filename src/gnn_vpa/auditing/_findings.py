@@ -123,6 +123,8 @@ def _rounds(audit: Audit) -> Iterator[Finding]:
         return
     if enough == last and counts[-1] < audit.graphs:
         text = f"Round {last} still tells graphs apart: more rounds may tell more."
+    elif enough == 0 and counts[0] == audit.graphs:
+        text = "Node features and sizes alone tell all graphs apart."
     elif enough == 0:
         text = "Edges tell no graphs apart that node features and sizes do not."
     elif enough < last:
@@ -130,7 +132,7 @@ def _rounds(audit: Audit) -> Iterator[Finding]:
         text = text.replace("1 round of message passing tell", "1 round of message passing tells")
     else:
         return
-    yield Finding("rounds", text, matters=enough == 0)
+    yield Finding("rounds", text, matters=enough == 0 and counts[0] < audit.graphs)
 
 
 def _variances(audit: Audit) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ def audit(
     datasets: Annotated[
         list[str],
         typer.Argument(
-            metavar="DATA...",
+            metavar="DATA",
             help="Names, TU archives, or module:function that returns PyG graphs.",
         ),
     ],
