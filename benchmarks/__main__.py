@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, checks, grid, imports, loop, peer, probe, training
+from . import aggregation, audit, checks, grid, imports, loop, peer, probe, training
 from ._record import Record
 
 
@@ -29,6 +29,7 @@ def main() -> None:
         "grid": _grid,
         "checks": _checks,
         "loop": _loop,
+        "audit": _audit,
     }
     measures[options.what](options, versions)
 
@@ -67,6 +68,12 @@ def _loop(options: argparse.Namespace, versions: str) -> None:
         loop.report(options.device, sets, options.models, options.seconds, record, compiled)
 
 
+def _audit(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Audit")
+    audit.report(audit.DATASETS, record)
+
+
 def _write(text: str, out: Path | None) -> None:
     print(text)
     if out:
@@ -94,7 +101,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=["aggregation", "training", "probe", "grid", "checks", "loop"],
+        choices=["aggregation", "training", "probe", "grid", "checks", "loop", "audit"],
         default="aggregation",
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])

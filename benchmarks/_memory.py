@@ -39,7 +39,7 @@ def _measure(who: str, dataset: str, device: str, lanes: int, steps: int) -> Pea
 
     graphs = load(dataset)
     chosen = lanes_of(graphs, lanes)
-    before = 0 if device == "cuda" else _resident("VmRSS")
+    before = 0 if device == "cuda" else resident("VmRSS")
     if who == "ours":
         fit(graphs, TASK, Protocol(epochs=1), chosen, device=device)
     else:
@@ -49,10 +49,10 @@ def _measure(who: str, dataset: str, device: str, lanes: int, steps: int) -> Pea
         peer.judge()
     if device == "cuda":
         return Peak(before, torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
-    return Peak(before, _resident("VmHWM"))
+    return Peak(before, resident("VmHWM"))
 
 
-def _resident(field: str) -> int:
+def resident(field: str) -> int:
     # Not ru_maxrss: a process inherits that from the one that started it.
     status: Any = dict(
         line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines()

@@ -11,6 +11,8 @@ from .errors import GnnVpaError as GnnVpaError
 from .errors import UsageError as UsageError
 
 if TYPE_CHECKING:
+    from .auditing import Audit as Audit
+    from .auditing import audit as audit
     from .nn import build_model as build_model
     from .ops import Graph as Graph
     from .ops import aggregate as aggregate
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "auditing": ("Audit", "audit"),
     "nn": ("build_model",),
     "ops": ("Graph", "aggregate", "attend", "backend", "forget_graphs"),
     "pyg": (
@@ -58,6 +61,7 @@ _ROOMS = {
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "Audit",
     "GnnVpaError",
     "Graph",
     "GroupEdges",
@@ -72,6 +76,7 @@ __all__ = [
     "VPTransformerConv",
     "aggregate",
     "attend",
+    "audit",
     "backend",
     "build_model",
     "calibrate",

@@ -6,10 +6,19 @@ main and footer. What goes in is escaped unless it is `Markup`.
 
 from __future__ import annotations
 
+import io
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from matplotlib.figure import Figure
+
+#: What is drawn in these colours is shown in those of the page, light or dark.
+_COLOURS = {
+    **dict.fromkeys(("#222222", "#555555", "#999999", "#000000"), "currentColor"),
+    "#e6e6e6": "var(--line)",
+}
 
 
 def environment(package: str) -> Environment:
@@ -34,3 +43,27 @@ def environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def inline_svg(figure: Figure) -> str:
+    """Return a figure of matplotlib as SVG that takes the colours of the page around it.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> inline_svg(Figure())[:4]
+        '<svg'
+    """
+    from matplotlib import rc_context
+
+    figure.patch.set_alpha(0)
+    for axes in figure.axes:
+        axes.patch.set_alpha(0)
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "gnn-vpa"}):
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    for drawn, shown in _COLOURS.items():
+        text = text.replace(f": {drawn}", f": {shown}")
+    return re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r"<svg \1", text, count=1)

@@ -7,6 +7,7 @@ import typer
 import gnn_vpa
 
 from ._errors import ExplainingGroup
+from .audit import audit
 from .data import app as data
 from .demo import demo
 from .depth import depth
@@ -29,7 +30,9 @@ app = typer.Typer(
     epilog="Examples:\n\n  gnn-vpa demo\n\n  gnn-vpa run MUTAG --model gin,gcn --aggr sum,vpa\n\n"
     "  gnn-vpa data get MUTAG",
 )
-for command in (demo, run, reproduce, report, info, variance, probe, expressivity, theory, depth):
+for command in (
+    demo, run, reproduce, report, audit, info, variance, probe, expressivity, theory, depth,
+):  # fmt: skip
     app.command()(command)
 app.add_typer(data, name="data")
 

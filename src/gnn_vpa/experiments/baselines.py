@@ -1,51 +1,52 @@
-"""What needs no neural network: the majority class, and the Weisfeiler-Leman subtree kernel."""
+"""What needs no graph network: the majority class, random forests, the subtree kernel."""
 
-from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
-from itertools import pairwise
+from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from ..errors import GnnVpaError
+from ..errors import UsageError
 from ..graphs import FeatureKind, GraphSet, Split, features
 from ..training import Lane, Outcome
+from .forest import degree_numbers, forest, pooled_features
+from .subtree_kernel import subtree_kernels
+
+#: Every baseline that `fit_baseline` knows, and what it is in words.
+LABELS: Final = {
+    "majority": "majority class",
+    "no_edges": "no edges: random forest on pooled node features",
+    "no_features": "no features: random forest on degrees and sizes",
+    "wl": "WL subtree kernel and SVM",
+}
 
 BASELINES: Final = ("majority", "wl")
-"""The baselines by name."""
+"""Those that a run adds where baselines are asked for, by name."""
 
-_ITERATIONS = (1, 2, 3, 4, 5)
+_ITERATIONS = 5
 _PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
-# grakel holds every graph as Python dictionaries, at more than 100 bytes an edge.
-_MOST_EDGES = 3_000_000
+_MOST_GRAPHS = 10_000  # the kernel has a number for each pair: 800 MB
+_MOST_NUMBERS = 50_000_000  # of pooled features: sums and means are 800 MB
 
 
 def obstacle(name: str, graphs: GraphSet) -> str | None:
     """Say why a baseline cannot be had for a data set, or None.
 
-    Raises:
-        GnnVpaError: It needs a package that is not installed.
-
     Example:
-        >>> import torch
         >>> from torch_geometric.data import Data
         >>> edges = torch.tensor([[0, 1], [1, 0]])
         >>> pair = GraphSet.from_pyg([Data(edge_index=edges, num_nodes=2, y=0)])
-        >>> obstacle("majority", pair) is None
+        >>> obstacle("wl", pair) is None
         True
     """
-    if name != "wl":
-        return None
-    if find_spec("grakel") is None:
-        raise GnnVpaError(
-            "the Weisfeiler-Leman baseline needs grakel: pip install 'gnn-vpa[baselines]'"
-        )
-    if graphs.num_edges > _MOST_EDGES:
-        return f"{graphs.num_edges:,} edges are more than grakel can hold ({_MOST_EDGES:,})"
-    if empty := int((graphs.node_ptr.diff() == 0).sum()):
-        return f"{empty} graph(s) have no node, and grakel knows no such graph"
+    if name == "wl" and graphs.num_graphs > _MOST_GRAPHS:
+        return f"{graphs.num_graphs:,} graphs are too many for a kernel ({_MOST_GRAPHS:,})"
+    own = graphs.own_features
+    if name == "no_edges" and own is not None and graphs.num_graphs * own.width > _MOST_NUMBERS:
+        return f"{graphs.num_graphs:,} graphs with {own.width:,} columns are too many for a forest"
     return None
 
 
@@ -54,13 +55,14 @@ def fit_baseline(
 ) -> list[Outcome]:
     """Run a baseline in the same folds as everything else.
 
-    `majority` predicts the most frequent class of the training graphs. `wl` is an SVM on the
-    normalised subtree kernel, which starts from node labels (or degrees, or nothing, as `kind`
-    says; node attributes are left out). The number of iterations and the SVM's C are those of the
-    highest validation accuracy, the first of them where several are equal.
+    `majority` predicts the most frequent class of the training graphs. `no_edges` is a random
+    forest on the number of nodes, and sum and mean of the node features; `no_features` one on
+    numbers of nodes and edges and on the degrees. `wl` is an SVM on the normalised subtree kernel,
+    which starts from node labels (or degrees, or nothing, as `kind` says; node attributes are left
+    out). Least graphs in a leaf, the number of iterations and the SVM's C are those of the highest
+    validation accuracy, the first of them where several are equal.
 
     Example:
-        >>> import torch
         >>> from torch_geometric.data import Data
         >>> edges = torch.tensor([[0, 1], [1, 0]])
         >>> graphs = [Data(edge_index=edges, num_nodes=2, y=y) for y in (0, 1, 1, 1)]
@@ -69,10 +71,21 @@ def fit_baseline(
         >>> fit_baseline("majority", made, "auto", [Lane(0, split, 0)])[0].test_acc
         0.5
     """
-    if name == "majority":
-        return [_outcome(lane, *_majority(graphs.y.numpy(), lane.split)) for lane in lanes]
-    kernels = list(_kernels(graphs, kind))
-    return [_outcome(lane, *_svm(kernels, graphs.y.numpy(), lane.split)) for lane in lanes]
+    y, folds = graphs.y.numpy(), [lane.split for lane in lanes]
+    match name:
+        case "majority":
+            scores = [_majority(y, split) for split in folds]
+        case "no_edges":
+            numbers = pooled_features(graphs, kind)
+            scores = [forest(numbers, y, split) for split in folds]
+        case "no_features":
+            numbers = degree_numbers(graphs)
+            scores = [forest(numbers, y, split) for split in folds]
+        case "wl":
+            scores = _svm(graphs, kind, folds)
+        case _:
+            raise UsageError(f"no baseline is called {name!r}: use {', '.join(LABELS)}")
+    return [_outcome(lane, *score) for lane, score in zip(lanes, scores, strict=True)]
 
 
 def _majority(y: NDArray[np.int64], split: Split) -> tuple[float, float]:
@@ -80,46 +93,34 @@ def _majority(y: NDArray[np.int64], split: Split) -> tuple[float, float]:
     return float(np.mean(y[split.valid] == most)), float(np.mean(y[split.test] == most))
 
 
-def _svm(kernels: list[Any], y: NDArray[np.int64], split: Split) -> tuple[float, float]:
+def _svm(graphs: GraphSet, kind: FeatureKind, folds: Sequence[Split]) -> list[tuple[float, float]]:
     from sklearn.svm import SVC
 
-    train, valid, test = (part.numpy() for part in split)
-    tried = []
-    for kernel in kernels:
-        for penalty in _PENALTIES:
-            machine = SVC(C=penalty, kernel="precomputed", cache_size=500)
-            machine.fit(kernel[np.ix_(train, train)], y[train])
-            tried.append((machine.score(kernel[np.ix_(valid, train)], y[valid]), machine, kernel))
-    best, machine, kernel = max(tried, key=itemgetter(0))  # the first of the highest
-    return float(best), float(machine.score(kernel[np.ix_(test, train)], y[test]))
+    y = graphs.y.numpy()
+    tried: list[list[tuple[float, float]]] = [[] for _ in folds]
+    for kernel in subtree_kernels(graphs, _colours(graphs, kind), _ITERATIONS):
+        for (train, valid, test), scores in zip(_arrays(folds), tried, strict=True):
+            seen, chosen, tested = (kernel[np.ix_(part, train)] for part in (train, valid, test))
+            for penalty in _PENALTIES:
+                machine = SVC(C=penalty, kernel="precomputed", cache_size=500)
+                machine.fit(seen, y[train])
+                valid_score = float(machine.score(chosen, y[valid]))
+                scores.append((valid_score, float(machine.score(tested, y[test]))))
+    return [max(scores, key=itemgetter(0)) for scores in tried]  # the first of the highest
 
 
-def _kernels(graphs: GraphSet, kind: FeatureKind) -> Iterator[NDArray[np.float64]]:
-    from grakel import VertexHistogram, WeisfeilerLehman
-
-    colours = _colours(graphs, kind)
-    ends, col = graphs.rowptr.tolist(), graphs.col.tolist()
-    pointers = graphs.node_ptr.tolist()
-    listed = [
-        [
-            {node: col[ends[node] : ends[node + 1]] for node in range(first, last)},
-            {node: colours[node] for node in range(first, last)},
-        ]
-        for first, last in pairwise(pointers)
-    ]
-    for iterations in _ITERATIONS:
-        kernel = WeisfeilerLehman(
-            n_iter=iterations, normalize=True, base_graph_kernel=VertexHistogram
-        )
-        yield kernel.fit_transform(listed)
+def _arrays(folds: Sequence[Split]) -> list[list[NDArray[np.int64]]]:
+    return [[part.numpy() for part in split] for split in folds]
 
 
-def _colours(graphs: GraphSet, kind: FeatureKind) -> list[int]:
+def _colours(graphs: GraphSet, kind: FeatureKind) -> Tensor:
+    """Return the colours that refinement starts from: [N]."""
     if kind in ("auto", "labels") and graphs.node_labels is not None:
-        rows = graphs.node_labels.numpy()
-        return [int(code) for code in np.unique(rows, axis=0, return_inverse=True)[1].ravel()]
+        colours: Tensor = torch.unique(graphs.node_labels, dim=0, return_inverse=True)[1]
+        return colours
     codes = features(graphs, "degree" if kind == "degree" else "ones").codes
-    return [] if codes is None else [int(code) for code in codes]
+    assert codes is not None  # degrees and ones are one-hot
+    return codes
 
 
 def _outcome(lane: Lane, valid: float, test: float) -> Outcome:

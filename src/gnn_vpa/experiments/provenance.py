@@ -8,7 +8,7 @@ from pathlib import Path
 
 import gnn_vpa
 
-_LIBRARIES = ("torch", "torch_geometric", "triton", "numpy", "scikit-learn", "grakel")
+_LIBRARIES = ("torch", "torch_geometric", "triton", "numpy", "scikit-learn")
 
 
 def versions() -> dict[str, str]:

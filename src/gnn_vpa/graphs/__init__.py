@@ -1,5 +1,8 @@
 """The data: reading, caching and downloading data sets, node features and splits."""
 
+from .alike import Ceiling as Ceiling
+from .alike import alike as alike
+from .alike import ceiling as ceiling
 from .cache import cache_dir as cache_dir
 from .cache import read_cached as read_cached
 from .colours import refine as refine
@@ -24,13 +27,16 @@ from .tu import read_tu as read_tu
 __all__ = [
     "TU_COLLECTION",
     "AbsentError",
+    "Ceiling",
     "FeatureKind",
     "Features",
     "GraphSet",
     "Level",
     "Merged",
     "Split",
+    "alike",
     "cache_dir",
+    "ceiling",
     "download",
     "download_dir",
     "features",

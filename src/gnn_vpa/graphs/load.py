@@ -66,7 +66,7 @@ def load(
         # A new one: what the old one has worked out may be of earlier values of its tensors.
         graphs = replace(name)
     else:
-        graphs = GraphSet.from_pyg(_listed(name), *_name_of(name))
+        graphs = GraphSet.from_pyg(_listed(name), *name_of(name))
     if graphs.num_edges == 0:
         raise UsageError(f"{graphs.name}: none of its graphs has an edge to pass a message along")
     _remark(graphs)
@@ -104,8 +104,13 @@ def _listed(graphs: Iterable[Data]) -> list[Data]:
         ) from error
 
 
-def _name_of(graphs: object) -> list[str]:
-    """Return what a data set of PyG calls itself, or its class; nothing for a mere list."""
+def name_of(graphs: object) -> list[str]:
+    """Return what a data set of PyG calls itself, or its class; nothing for a mere list.
+
+    Example:
+        >>> name_of([])
+        []
+    """
     if not isinstance(graphs, Dataset):
         return []
     name = getattr(graphs, "name", None)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ...graphs import FeatureKind, Features, GraphSet, features, merge, refine
+from ...graphs.alike import graph_kinds, node_kinds
 from ...ops import Graph
 
 
@@ -62,7 +63,7 @@ class Quotient:
 def quotients(graphs: GraphSet, depths: Sequence[int], kind: FeatureKind) -> Iterator[Quotient]:
     """Yield the data set as networks of each depth see it, the shallowest first."""
     own = features(graphs, kind)
-    colour, done = _kinds(own), 0
+    colour, done = node_kinds(own), 0
     for depth in sorted(set(depths)):
         colour = refine(graphs.rowptr, graphs.col, colour, depth - done)
         done = depth
@@ -94,21 +95,8 @@ def _quotient(graphs: GraphSet, own: Features, colour: Tensor, depth: int) -> Qu
 
 def _distinct_graphs(graphs: GraphSet, colour: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the first graph of each kind, how many there are of it, and each graph's kind."""
-    # A graph is one more node here, whose neighbours are the graph's own: one round names it by
-    # their colours, exactly.
-    none = torch.zeros(graphs.num_nodes, dtype=torch.int64)
-    named = torch.cat([colour, torch.full((graphs.num_graphs,), -1)])
-    rowptr, col = torch.cat([none, graphs.node_ptr]), torch.arange(graphs.num_nodes)
-    kinds = refine(rowptr, col, named, rounds=1)[graphs.num_nodes :]
-    _, number, times = torch.unique(kinds, return_inverse=True, return_counts=True)
+    number = graph_kinds(graphs.node_ptr, colour)
+    times = torch.bincount(number)
     first = torch.full((len(times),), graphs.num_graphs)
     first.scatter_reduce_(0, number, torch.arange(graphs.num_graphs), "amin")
     return first, times, number
-
-
-def _kinds(own: Features) -> Tensor:
-    """Return a number for each node, equal where the features are."""
-    if own.dense is None and own.codes is not None:
-        return own.codes
-    kinds: Tensor = torch.unique(own.matrix(), dim=0, return_inverse=True)[1]
-    return kinds

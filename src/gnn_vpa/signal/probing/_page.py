@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import io
-import re
 from typing import TYPE_CHECKING
 
 from ...escape import html, printable
-from ...page import environment
+from ...page import environment, inline_svg
 from . import _table
 from ._figure import draw
 from ._numbers import number, percent
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from ._report import Report
 
 _MOST_ROWS = 1000
-#: What is drawn in these colours is shown in those of the page, light or dark.
-_COLOURS = {
-    **dict.fromkeys(("#222222", "#555555", "#999999", "#000000"), "currentColor"),
-    "#e6e6e6": "var(--line)",
-}
 
 
 def render(report: Report) -> str:
@@ -34,7 +25,7 @@ def render(report: Report) -> str:
         .get_template("page.html")
         .render(
             verdict=report.verdict.splitlines(),
-            figure=Markup(_svg(draw(report.steps))),
+            figure=Markup(inline_svg(draw(report.steps))),
             description=_description(report),
             header=_table.HEADER,
             rows=_table.rows(report.steps, _MOST_ROWS),
@@ -83,21 +74,3 @@ def _description(report: Report) -> str:
         "the gradient, mean square by in-degree, distance of neighbours. The table below has the "
         "numbers."
     )
-
-
-def _svg(figure: Figure) -> str:
-    """Return a figure as SVG that takes the colour of the text around it."""
-    from matplotlib import rc_context
-
-    figure.patch.set_alpha(0)
-    for axes in figure.axes:
-        axes.patch.set_alpha(0)
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "gnn-vpa"}):
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    for drawn, shown in _COLOURS.items():
-        text = text.replace(f": {drawn}", f": {shown}")
-    return re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r"<svg \1", text, count=1)
