@@ -79,7 +79,7 @@ def rows(rowptr: Tensor, num_edges: int) -> Tensor:
 
 def transpose(csr: CSR, num_cols: int) -> CSR:
     """Group the same edges by column; edges keep the user's numbers."""
-    if is_readable(csr.col) and int(csr.rowptr[-1]) == csr.col.numel():
+    if is_on_host(csr.col) and int(csr.rowptr[-1]) == csr.col.numel():
         return _transposed(csr, num_cols)
     rowptr, col, position = group(
         csr.col, rows(csr.rowptr, csr.col.numel()), num_cols, csr.rowptr.numel() - 1
@@ -90,7 +90,7 @@ def transpose(csr: CSR, num_cols: int) -> CSR:
 
 def grouped(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
     """Group edges by row, without sorting where they are in order already."""
-    if is_readable(row) and is_readable(col):
+    if is_on_host(row) and is_on_host(col):
         by_row, _ = grouped_both(col, row, num_cols, num_rows)
         return by_row
     if torch.compiler.is_compiling() or not bool((row[1:] >= row[:-1]).all()):
@@ -111,7 +111,7 @@ def grouped_both(
 
     PyG's batches list the edges source by source: on the CPU one transpose then gives the rest.
     """
-    if not (is_readable(source) and is_readable(target)):
+    if not (is_on_host(source) and is_on_host(target)):
         return grouped(target, source, num_targets, num_sources), None
     ends = source.numpy(), target.numpy()
     _check_ends(*ends, num_sources, num_targets)
@@ -175,7 +175,7 @@ def is_plain(x: Tensor) -> bool:
     )
 
 
-def is_readable(x: Tensor) -> bool:
+def is_on_host(x: Tensor) -> bool:
     """Say whether NumPy can read the values of ``x``."""
     return x.device.type == "cpu" and is_plain(x)
 

@@ -14,7 +14,7 @@ from ._csr import (
     by_single,
     grouped,
     grouped_both,
-    is_readable,
+    is_on_host,
     measured,
     moved,
     rows,
@@ -183,7 +183,7 @@ class Graph:
             return self._scales[exponent, dtype]
         with _trainable():
             count = self.count
-            of = power_of_counts if is_readable(count) else power
+            of = power_of_counts if is_on_host(count) else power
             scale = of(count.to(dtype).unsqueeze(1), exponent)
         if not _is_transformed():
             self._scales[exponent, dtype] = scale
