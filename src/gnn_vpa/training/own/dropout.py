@@ -61,13 +61,16 @@ def kept(shape: torch.Size, p: float, seed: Tensor, call: int, rows: Tensor) -> 
     own = _mixed(rows * _ROW + _mixed(seed + call * _CALL % (1 << 31)))
     column = _mixed(torch.arange(columns, dtype=torch.int32, device=rows.device) * _COLUMN)
     mixed = (own.unsqueeze(1) ^ column) * _FIRST
-    mixed = (mixed ^ (mixed >> 15)) * _SECOND
+    mixed = _folded(mixed, 15) * _SECOND
     limit = min(round((1 - p) * (1 << 32)), (1 << 32) - 1) - (1 << 31)
     return (mixed < limit).view(shape)
 
 
 def _mixed(x: Tensor) -> Tensor:
     """Mix the bits of 32-bit numbers; products wrap around."""
-    x = (x ^ (x >> 16)) * _FIRST
-    x = (x ^ (x >> 15)) * _SECOND
-    return x ^ (x >> 16)
+    return _folded(_folded(_folded(x, 16) * _FIRST, 15) * _SECOND, 16)
+
+
+def _folded(x: Tensor, bits: int) -> Tensor:
+    """Add the upper bits to the lower ones; a plain shift would copy the sign."""
+    return x ^ ((x >> bits) & ((1 << (32 - bits)) - 1))

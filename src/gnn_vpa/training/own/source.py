@@ -255,7 +255,8 @@ def _builtin() -> frozenset[str]:
 def _text(value: Any) -> str:
     """Return what a function or a class says, as a syntax tree, or as code where there is none."""
     try:
-        return _dumped(ast.parse(textwrap.dedent(inspect.getsource(value))))
+        if value.__name__ != "<lambda>":  # its source is its line, which may hold several
+            return _dumped(ast.parse(textwrap.dedent(inspect.getsource(value))))
     except (OSError, TypeError, SyntaxError, ValueError):
         pass
     if isinstance(value, FunctionType):
