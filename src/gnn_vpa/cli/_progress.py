@@ -67,7 +67,7 @@ class Lines(Progress):
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Say what came out."""
         if self._is_told(cell):
-            reached = [outcome.test_acc for outcome in outcomes if outcome.diverged_epoch is None]
+            reached = [outcome.test_score for outcome in outcomes if outcome.diverged_epoch is None]
             self._tell(cell, f"{_accuracy(reached, cell.folds)}, {format_duration(seconds)}")
 
     def elsewhere(self, cell: Cell) -> None:
