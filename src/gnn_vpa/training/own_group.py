@@ -1,5 +1,6 @@
 """Groups of lanes of a user's own model: one lane as a plain loop, or several side by side."""
 
+import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from . import captured
 from .batch import EMPTY
 from .group import Group
 from .own import Adapter, Source
+from .own.adapter import shortened
 from .own.alone import Alone
 from .own.dropout import step_seeds
 from .own.modes import NotSideBySide
@@ -23,7 +25,9 @@ from .own.together import Together
 from .seeds import seed
 from .task import Protocol, Training
 
+_log = logging.getLogger("gnn_vpa")
 Work = Callable[[], None]
+JUDGED = 128  # graphs that a loop evaluates in one go: a cache's fill
 EVALUATED_NODES = 1 << 18  # nodes of all lanes that are evaluated in one go
 
 
@@ -59,8 +63,9 @@ class LoopGroup(Group):
         (self._key,), (lane,) = self.keys, self.lanes
         self._source, self._y = own.source, graphs.y.to(device)
         self._alone = Alone(self.model, own.adapter, own.outputs)
+        self._weights = list(self.model.named_parameters())
         self._parts = [
-            [ids.to(device) for ids in part.split(protocol.batch_size)]
+            [(own.source.cut(ids), self._y[ids]) for ids in part.to(device).split(JUDGED)]
             for part in (lane.split.valid, lane.split.test)
         ]
         self._fold = f"fold {lane.fold}"
@@ -82,11 +87,12 @@ class LoopGroup(Group):
         self.model.train()
         for ids, (own,) in zip(order, seeds, strict=True):
             ids = ids[ids != EMPTY].to(self.device)
-            self.model.zero_grad()
+            for _, tensor in self._weights:
+                tensor.grad = None
             batch = _Graphs(self._y[ids], torch.ones(1, len(ids), device=self.device))
             mean = self._losses(self._alone(self._source.cut(ids), own), batch)
             mean.sum().backward()  # type: ignore[no-untyped-call]
-            for name, tensor in self.model.named_parameters():
+            for name, tensor in self._weights:
                 gradient = tensor.grad
                 self.params[name].grad = None if gradient is None else gradient.unsqueeze(0)
             self.optimizer.step()
@@ -96,18 +102,14 @@ class LoopGroup(Group):
     @torch.no_grad()
     def _evaluate(self) -> None:
         self.model.eval()
-        nothing = torch.zeros((), dtype=torch.int32, device=self.device)
         for row, part in enumerate(self._parts):
-            hits = [
-                (self._alone(self._source.cut(ids), nothing).argmax(1) == self._y[ids]).sum()
-                for ids in part
-            ]
-            share = torch.stack(hits).sum() / sum(map(len, part))
+            hits = [(self._alone(inputs).argmax(1) == y).sum() for inputs, y in part]
+            share = torch.stack(hits).sum() / sum(len(y) for _, y in part)
             self.curves[1 + row, :, self.epoch] = share.cpu().numpy()
 
     def _link(self) -> None:
         """Let the model use the group's memory: steps then change both."""
-        for name, tensor in self.model.named_parameters():
+        for name, tensor in self._weights:
             tensor.data = self.params[name].detach()[0]
         for name, tensor in self.model.named_buffers():
             tensor.data = self.buffers[name][0]
@@ -144,25 +146,22 @@ class LanesGroup(Group):
 
     def run_epoch(self) -> None:
         """Train on every graph once, then evaluate the weights; all of it on the device."""
-        with _seeded(0, self.device):  # whoever draws is not side by side
-            if not self._ready:
-                self._prepare()
-            self._total.zero_()
-            order = self._orders[self.epoch]
-            seeds = step_seeds(
-                [seed(key, "dropout", self.epoch) for key in self.keys], len(order)
-            ).to(self.device)
-            self.model.train()
-            for ids, own in zip(order, seeds, strict=True):
-                self._ids.copy_(ids)
-                self._seeds.copy_(own)
-                self._step()
-            self.model.eval()
-            self._hits.zero_()
-            for ids, part in zip(self._evaluated, self._parts, strict=True):
-                self._judged.copy_(ids)
-                self._part.copy_(part)
-                self._judge()
+        if not self._ready:
+            self._prepare()
+        self._total.zero_()
+        order = self._orders[self.epoch]
+        lanes = [seed(key, "dropout", self.epoch) for key in self.keys]
+        self.model.train()
+        for ids, own in zip(order, step_seeds(lanes, len(order)).to(self.device), strict=True):
+            self._ids.copy_(ids)
+            self._seeds.copy_(own)
+            self._step()
+        self.model.eval()
+        self._hits.zero_()
+        for ids, part in zip(self._evaluated, self._parts, strict=True):
+            self._judged.copy_(ids)
+            self._part.copy_(part)
+            self._judge()
         if not bool(self._training.mode.ok & self._evaluating.mode.ok):
             raise NotSideBySide("a value that it asks for differs between folds or steps")
         self.curves[0, :, self.epoch] = (self._total / self._trained).cpu().numpy()
@@ -202,7 +201,19 @@ class LanesGroup(Group):
         together.mode.learn()
         work()
         together.mode.learned()
-        return captured._capture(work, pool).replay if self.device.type == "cuda" else work
+        if self.device.type != "cuda":
+            return work
+        try:
+            replay: Work = captured._capture(work, pool).replay
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            _log.info(
+                "%s: its steps cannot be captured, and are asked of Python one by one (%s)",
+                together.adapter.name, shortened(error),
+            )  # fmt: skip
+            return work
+        return replay
 
     def _train_on(self) -> None:
         self.optimizer.zero_grad()

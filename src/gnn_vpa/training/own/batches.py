@@ -38,7 +38,9 @@ class Source:
         self.width = found.width
         dense = found.width * graphs.num_nodes * dtype.itemsize <= WRITTEN_OUT
         self._x = found.matrix().to(device, dtype) if dense else None
-        self._features = found
+        self._codes = None if found.codes is None else found.codes.to(device)
+        self._dense = _moved(found.dense, device, dtype)
+        self._num_codes = found.num_codes
         self.edge_attr = _moved(graphs.edge_attributes, device, dtype)
         self.edge_weight = None
         if self.edge_attr is not None and self.edge_attr.shape[1] == 1:
@@ -49,7 +51,11 @@ class Source:
         """Return the features of some nodes."""
         if self._x is not None:
             return self._x[nodes]
-        return self._features.matrix(nodes.cpu()).to(self.device, self.dtype)
+        columns = [] if self._dense is None else [self._dense[nodes]]
+        if self._codes is not None:
+            code = torch.arange(self._num_codes, device=self.device)
+            columns.append((self._codes[nodes].unsqueeze(1) == code).to(self.dtype))
+        return torch.cat(columns, 1)
 
     def cut(self, ids: Tensor) -> Inputs:
         """Put graphs side by side, in this order."""
