@@ -147,7 +147,7 @@ def _family(
 ) -> "Family":
     """Return what trains tasks of a family: models of ours, or one of a user's."""
     if is_own(tasks[0].model):
-        from .own_family import OwnFamily  # a kind of family
+        from .own.family import OwnFamily  # a kind of family
 
         return OwnFamily(graphs, tasks, protocol, device, dtype, keep_weights)
     return Family(graphs, tasks, protocol, device, dtype, merging, keep_weights)

@@ -1,5 +1,6 @@
 """Models as a user writes them, from PyG's layers; ``norm`` and ``dropout`` are their options."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -131,3 +132,30 @@ class Counting(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
         return global_add_pool(self.lin(x), batch) / int((x[:, 0] > 0).sum())
+
+
+class Changing(nn.Module):
+    """Asks whether the batch is full, which is so in all steps but the last."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.lin = nn.Linear(in_channels, out_channels)
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        pooled = global_add_pool(self.lin(x), batch)
+        # The last graph of any batch: a question whose answer padding does not change.
+        first_is_small = bool((batch == 0).sum() < 6)
+        return pooled * 2 if first_is_small and self.training else pooled
+
+
+class Raising(nn.Module):
+    """Raises as soon as a file is there."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.lin = nn.Linear(in_channels, out_channels)
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        if Path("broken").exists():
+            raise RuntimeError("no more")
+        return global_add_pool(self.lin(x), batch)

@@ -8,17 +8,19 @@ from typing import Any
 import torch
 from torch.func import stack_module_state
 
-from ..graphs import GraphSet
-from .group import Group, stacked
-from .initial import initial_model
-from .own import Source, check, elsewhere, own_model
-from .own.dropout import step_seeds
-from .own.modes import NotSideBySide
-from .own.together import Together, check_together
-from .own_group import LanesGroup, LoopGroup, Own
-from .task import Protocol, Task, Training
-from .trainer import USABLE_MEMORY, Family, cut_evenly
-from .workers import Job, Report
+from ...graphs import GraphSet
+from ..group import Group, stacked
+from ..initial import initial_model
+from .batches import Source
+from .build import check, own_model
+from .factories import elsewhere
+from .dropout import step_seeds
+from .modes import NotSideBySide
+from .together import Together, check_together
+from .groups import LanesGroup, LoopGroup, Own
+from ..task import Protocol, Task, Training
+from ..trainer import USABLE_MEMORY, Family, cut_evenly
+from ..workers import Job, Report
 
 _log = logging.getLogger("gnn_vpa")
 PROVED = 3  # lanes that are compared with lanes alone before any are trained

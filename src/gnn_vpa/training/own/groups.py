@@ -11,19 +11,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..graphs import GraphSet
-from . import captured
-from .batch import EMPTY
-from .group import Group
-from .own import Adapter, Source
-from .own.adapter import shortened
-from .own.alone import Alone
-from .own.dropout import step_seeds
-from .own.modes import NotSideBySide
-from .own.padded import Size, cut_padded, size_for
-from .own.together import Together
-from .seeds import seed
-from .task import Protocol, Training
+from ...graphs import GraphSet
+from .. import captured
+from ..batch import EMPTY
+from ..group import Group
+from .adapter import Adapter, shortened
+from .alone import Alone
+from .batches import Source
+from .dropout import step_seeds
+from .modes import NotSideBySide
+from .padded import Size, cut_padded, size_for
+from .together import Together
+from ..seeds import seed
+from ..task import Protocol, Training
 
 _log = logging.getLogger("gnn_vpa")
 Work = Callable[[], None]
