@@ -132,7 +132,8 @@ class OwnFamily(Family):
 
     def _group(self, trainings: Sequence[Training]) -> Group:
         kind = LoopGroup if self._alone else LanesGroup
-        return kind(self.graphs, self.own, self.protocol, trainings, self.dtype)
+        settings = (self.protocol, trainings, self.dtype, self.keep_weights)
+        return kind(self.graphs, self.own, *settings)
 
 
 def shares_steps(device: torch.device) -> bool:

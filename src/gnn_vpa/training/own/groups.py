@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from ...graphs import GraphSet
 from .. import captured
 from ..batch import EMPTY
-from ..group import Group
 from .adapter import Adapter, shortened
 from .alone import Alone
 from .batches import Source
@@ -23,6 +22,7 @@ from .modes import NotSideBySide
 from .padded import Size, cut_padded, size_for
 from .together import Together
 from ..seeds import seed
+from ..stacked_group import StackedGroup
 from ..task import Protocol, Training
 
 _log = logging.getLogger("gnn_vpa")
@@ -41,14 +41,17 @@ class Own(NamedTuple):
 
 
 class _Graphs(NamedTuple):
-    """What the graphs of a step are: all that a loss asks of a batch."""
+    """The graphs of a step."""
 
-    y: Tensor  # [L * B]
+    ids: Tensor  # [L, B], EMPTY behind a lane's last
+    y: Tensor  # [L * B], or [L * B, T]
     real: Tensor  # [L, B]
 
 
-class LoopGroup(Group):
+class LoopGroup(StackedGroup):
     """One lane, as a loop over PyG's batches: what all else must equal."""
+
+    captures = False
 
     def __init__(
         self,
@@ -57,17 +60,16 @@ class LoopGroup(Group):
         protocol: Protocol,
         trainings: Sequence[Training],
         dtype: torch.dtype,
+        keep_weights: bool = False,
     ) -> None:
-        device = own.source.device
-        super().__init__(graphs, device, protocol, trainings, deepcopy(own.model), dtype)
+        device, model = own.source.device, deepcopy(own.model)
+        super().__init__(graphs, device, protocol, trainings, model, dtype, keep_weights)
         (self._key,), (lane,) = self.keys, self.lanes
         self._source, self._y = own.source, graphs.y.to(device)
         self._alone = Alone(self.model, own.adapter, own.outputs)
         self._weights = list(self.model.named_parameters())
-        self._parts = [
-            [(own.source.cut(ids), self._y[ids]) for ids in part.to(device).split(JUDGED)]
-            for part in (lane.split.valid, lane.split.test)
-        ]
+        parts = (part.to(device).split(JUDGED) for part in (lane.split.valid, lane.split.test))
+        self._judged = [own.source.cut(ids) for part in parts for ids in part]
         self._fold = f"fold {lane.fold}"
 
     def run_epoch(self) -> None:
@@ -75,37 +77,42 @@ class LoopGroup(Group):
         blamed = self._alone.adapter.blamed(f"in epoch {self.epoch} of {self._fold}")
         with _seeded(seed(self._key, "global", self.epoch), self.device), blamed:
             self._link()
-            self._train()
-            self._evaluate()
+            losses, scores = self._train(), self._evaluate()
             self._unlink()
+        self.enter(losses, scores.unsqueeze(0))
         self.epoch += 1
 
-    def _train(self) -> None:
+    def _train(self) -> Tensor:
+        """Return the mean loss."""
         order = self._order(self.epoch)[0]
         seeds = step_seeds([seed(self._key, "dropout", self.epoch)], len(order)).to(self.device)
-        total = torch.zeros(1, dtype=self.dtype, device=self.device)
+        losses, weights = torch.zeros(2, 1, dtype=self.dtype, device=self.device)
+        self._set_rate()
         self.model.train()
         for ids, (own,) in zip(order, seeds, strict=True):
             ids = ids[ids != EMPTY].to(self.device)
-            for _, tensor in self._weights:
-                tensor.grad = None
-            batch = _Graphs(self._y[ids], torch.ones(1, len(ids), device=self.device))
-            mean = self._losses(self._alone(self._source.cut(ids), own), batch)
-            mean.sum().backward()  # type: ignore[no-untyped-call]
-            for name, tensor in self._weights:
-                gradient = tensor.grad
-                self.params[name].grad = None if gradient is None else gradient.unsqueeze(0)
-            self.optimizer.step()
-            total += mean.detach() * len(ids)
-        self.curves[0, :, self.epoch] = (total / int((order != EMPTY).sum())).cpu().numpy()
+            batch = _Graphs(ids, self._y[ids], torch.ones_like(ids, dtype=torch.bool)[None])
+            loss, weight = self._step(batch, own)
+            losses += loss
+            weights += weight
+        return losses / weights
+
+    def _scores(self, batch: Any, uniform: Tensor | None) -> Tensor:
+        return self._alone(self._source.cut(batch.ids), uniform)
+
+    def _backward(self, loss: Tensor) -> None:
+        for _, tensor in self._weights:
+            tensor.grad = None
+        super()._backward(loss)
+        for name, tensor in self._weights:
+            gradient = tensor.grad
+            self.params[name].grad = None if gradient is None else gradient.unsqueeze(0)
 
     @torch.no_grad()
-    def _evaluate(self) -> None:
+    def _evaluate(self) -> Tensor:
+        """Return the scores of validation and test graphs, ``[B, outputs]``."""
         self.model.eval()
-        for row, part in enumerate(self._parts):
-            hits = [(self._alone(inputs).argmax(1) == y).sum() for inputs, y in part]
-            share = torch.stack(hits).sum() / sum(len(y) for _, y in part)
-            self.curves[1 + row, :, self.epoch] = share.cpu().numpy()
+        return torch.cat([self._alone(inputs) for inputs in self._judged])
 
     def _link(self) -> None:
         """Let the model use the group's memory: steps then change both."""
@@ -119,13 +126,11 @@ class LoopGroup(Group):
         for name, tensor in self.model.named_buffers():
             self.buffers[name][0].copy_(tensor)
 
-    def _scores(self, batch: Any, uniform: Tensor | None) -> Tensor:
-        raise NotImplementedError
 
-
-class LanesGroup(Group):
+class LanesGroup(StackedGroup):
     """Lanes side by side: one call of the model serves all, and on a GPU it is captured."""
 
+    captures = True
     _ready = False
 
     def __init__(
@@ -135,9 +140,10 @@ class LanesGroup(Group):
         protocol: Protocol,
         trainings: Sequence[Training],
         dtype: torch.dtype,
+        keep_weights: bool = False,
     ) -> None:
-        device = own.source.device
-        super().__init__(graphs, device, protocol, trainings, deepcopy(own.model), dtype)
+        device, model = own.source.device, deepcopy(own.model)
+        super().__init__(graphs, device, protocol, trainings, model, dtype, keep_weights)
         self._source, self._y = own.source, graphs.y.to(device)
         # Two, because a model that is evaluated may ask for other values than one that is trained.
         self._training, self._evaluating = (
@@ -148,24 +154,25 @@ class LanesGroup(Group):
         """Train on every graph once, then evaluate the weights; all of it on the device."""
         if not self._ready:
             self._prepare()
-        self._total.zero_()
         order = self._orders[self.epoch]
         lanes = [seed(key, "dropout", self.epoch) for key in self.keys]
+        self._set_rate()
+        self._sums.zero_()
         self.model.train()
         for ids, own in zip(order, step_seeds(lanes, len(order)).to(self.device), strict=True):
             self._ids.copy_(ids)
             self._seeds.copy_(own)
-            self._step()
+            self._train_step()
         self.model.eval()
-        self._hits.zero_()
-        for ids, part in zip(self._evaluated, self._parts, strict=True):
+        scores = []
+        for ids in self._judged_ids:
             self._judged.copy_(ids)
-            self._part.copy_(part)
             self._judge()
+            scores.append(self._said.clone())
         if not bool(self._training.mode.ok & self._evaluating.mode.ok):
             raise NotSideBySide("a value that it asks for differs between folds or steps")
-        self.curves[0, :, self.epoch] = (self._total / self._trained).cpu().numpy()
-        self.curves[1:, :, self.epoch] = (self._hits / self._counts).cpu().numpy()
+        all_scores = torch.cat(scores, 1)[:, : self._evaluated.shape[1]]
+        self.enter(self._sums[0] / self._sums[1], all_scores)
         self.epoch += 1
 
     def _prepare(self) -> None:
@@ -174,29 +181,26 @@ class LanesGroup(Group):
         orders = [self._order(epoch) for epoch in range(self.protocol.epochs)]
         self._orders = torch.stack(orders).transpose(1, 2).to(device)  # [epochs, steps, L, B]
         self._size = size_for(self._source, self._orders)
-        self._trained = torch.tensor([len(lane.split.train) for lane in self.lanes], device=device)
-        ids, parts = (part.to(device) for part in self._evaluated_ids())
-        self._counts = parts.sum(2)
-        each = self._source.node_ptr[-1].item() / max(1, len(self._y))
+        ids = self._evaluated.to(device)
+        each = self._source.node_ptr[-1].item() / len(self._y)
         at_once = max(1, min(ids.shape[1], int(EVALUATED_NODES / (each * lanes))))
         full = -(-ids.shape[1] // at_once) * at_once
         ids = nn.functional.pad(ids, (0, full - ids.shape[1]), value=EMPTY)
-        parts = nn.functional.pad(parts, (0, full - parts.shape[2]))
-        self._evaluated, self._parts = ids.split(at_once, 1), parts.split(at_once, 2)
-        self._judged_size = size_for(self._source, torch.stack(self._evaluated))
-        self._ids, self._judged = self._orders[0, 0].clone(), self._evaluated[0].clone()
-        self._part = self._parts[0].clone()
+        self._judged_ids = ids.split(at_once, 1)
+        self._judged_size = size_for(self._source, torch.stack(self._judged_ids))
+        self._ids, self._judged = self._orders[0, 0].clone(), self._judged_ids[0].clone()
         self._seeds = torch.zeros(lanes, dtype=torch.int32, device=device)
-        self._total = torch.zeros(lanes, dtype=self.dtype, device=device)
-        self._hits = torch.zeros(2, lanes, dtype=self.dtype, device=device)
+        self._sums = torch.zeros(2, lanes, dtype=self.dtype, device=device)
+        outputs = self._training.outputs
+        self._said = torch.zeros(lanes, at_once, outputs, dtype=self.dtype, device=device)
         with self._untouched():
             pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
-            self._step = self._learned(self._train_on, self._training, pool)
+            self._train_step = self._learned(self._train_on, self._training, pool)
             self._judge = self._learned(self._evaluate, self._evaluating, pool)
         self._ready = True
 
     def _learned(self, work: Work, together: Together, pool: Any) -> Work:
-        """Return what does the same again, now that the answers to the model's questions are known."""
+        """Return what does the same again, now that answers to the model's questions are known."""
         self.model.train(together is self._training)
         together.mode.learn()
         work()
@@ -216,27 +220,21 @@ class LanesGroup(Group):
         return replay
 
     def _train_on(self) -> None:
-        self.optimizer.zero_grad()
-        real = self._ids != EMPTY
-        batch = _Graphs(self._y[self._ids.clamp(min=0)].flatten(), real.to(self.dtype))
-        scores = self._called(self._training, self._ids, self._size)
-        mean = self._losses(scores.flatten(0, 1), batch)
-        mean.sum().backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        self._total += mean.detach() * real.sum(1)
+        y = self._y[self._ids.clamp(min=0)].flatten(0, 1)
+        batch = _Graphs(self._ids, y, self._ids != EMPTY)
+        loss, weight = self._step(batch, self._seeds)
+        self._sums[0] += loss
+        self._sums[1] += weight
+
+    def _scores(self, batch: Any, uniform: Tensor | None) -> Tensor:
+        assert uniform is not None
+        padded = cut_padded(self._source, batch.ids, self._size)
+        return self._training(self.params, self.buffers, padded, uniform).flatten(0, 1)
 
     @torch.no_grad()
     def _evaluate(self) -> None:
-        scores = self._called(self._evaluating, self._judged, self._judged_size)
-        hit = scores.argmax(2) == self._y[self._judged.clamp(min=0)]
-        self._hits += (hit & self._part).sum(2)
-
-    def _called(self, together: Together, ids: Tensor, size: Size) -> Tensor:
-        batch = cut_padded(self._source, ids, size)
-        return together(self.params, self.buffers, batch, self._seeds)
-
-    def _scores(self, batch: Any, uniform: Tensor | None) -> Tensor:
-        raise NotImplementedError
+        padded = cut_padded(self._source, self._judged, self._judged_size)
+        self._said.copy_(self._evaluating(self.params, self.buffers, padded, self._seeds))
 
 
 @contextmanager
