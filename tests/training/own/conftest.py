@@ -16,10 +16,10 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session", autouse=True)
-def mynets() -> Iterator[ModuleType]:
-    """The module ``mynets`` beside this file, where Python finds it, in other processes too."""
+def own_nets() -> Iterator[ModuleType]:
+    """The module ``own_nets`` beside this file, where Python finds it, in other processes too."""
     sys.path.insert(0, str(HERE))
-    yield importlib.import_module("mynets")
+    yield importlib.import_module("own_nets")
     sys.path.remove(str(HERE))
 
 

@@ -42,7 +42,7 @@ def train_one_fold(
     model = task.build(3, 2).to(dtype)
     optimizer = torch.optim.Adam(model.parameters(), lr=protocol.learning_rate)
     data = [graph_of(graphs, i, dtype) for i in range(graphs.num_graphs)]
-    with_edges = task.model == "mynets:gine"
+    with_edges = task.model == "own_nets:gine"
     mode, curves = HashedDropout(), []
     for epoch in range(protocol.epochs):
         model.train()

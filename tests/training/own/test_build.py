@@ -81,13 +81,13 @@ def test_an_unknown_option_is_named_with_those_there_are(
         check(bonds, Task("mynet:make", "", options=(("hiden", 8),)))
 
 
-def test_graphs_without_nodes_are_refused(mynets: ModuleType) -> None:
+def test_graphs_without_nodes_are_refused(own_nets: ModuleType) -> None:
     none = torch.empty(2, 0, dtype=torch.long)
     empty = Data(edge_index=none, x=torch.empty(0, 3), num_nodes=0, y=0)
     pair = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), x=torch.ones(2, 3), y=1)
     graphs = GraphSet.from_pyg([pair, empty], name="hollow")
     with pytest.raises(UsageError, match=r"hollow has graphs without nodes \(graph 1 is the first"):
-        check(graphs, Task("mynets:gin", ""))
+        check(graphs, Task("own_nets:gin", ""))
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_an_aggregation_is_passed_where_it_is_taken_and_else_the_model_is_conver
     assert conversion(Task(register(taking), "vpa")) == ""
 
 
-def test_a_conversion_that_changes_nothing_is_no_method_of_its_own(mynets: ModuleType) -> None:
-    with pytest.raises(UsageError, match="mynets:OfBatch takes no aggr, and there is nothing in"):
-        build(Task("mynets:OfBatch", "vpa"), 3, 2)
+def test_a_conversion_that_changes_nothing_is_no_method_of_its_own(own_nets: ModuleType) -> None:
+    with pytest.raises(UsageError, match="own_nets:OfBatch takes no aggr, and there is nothing in"):
+        build(Task("own_nets:OfBatch", "vpa"), 3, 2)
     with pytest.raises(
-        UsageError, match="mynets:gin takes no aggr, and cannot be converted to max"
+        UsageError, match="own_nets:gin takes no aggr, and cannot be converted to max"
     ):
-        build(Task("mynets:gin", "max"), 3, 2)
+        build(Task("own_nets:gin", "max"), 3, 2)
 
 
 # Edge features --------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_a_conversion_that_changes_nothing_is_no_method_of_its_own(mynets: Modul
 
 @pytest.mark.parametrize(
     ("model", "is_used"),
-    [("gin", False), ("mynets:gin", False), ("mynets:gine", True), ("mynets:OfBatch", True)],
+    [("gin", False), ("own_nets:gin", False), ("own_nets:gine", True), ("own_nets:OfBatch", True)],
 )
 def test_edge_features_that_a_model_does_not_see_are_spoken_of(
     bonds: GraphSet, toy_without: GraphSet, model: str, is_used: bool
@@ -191,7 +191,7 @@ def test_edge_features_that_a_model_does_not_see_are_spoken_of(
     said = unused_edge_features(bonds, task)
     expected = f"bonds has edge features (2 columns), which {model} does not use: it is trained"
     assert (said is None) if is_used else str(said).startswith(expected)
-    if model != "mynets:gine":
+    if model != "own_nets:gine":
         assert unused_edge_features(toy_without, task) is None
 
 

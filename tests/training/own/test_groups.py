@@ -69,10 +69,10 @@ def test_three_epochs_equal_the_plain_loop(
     manner: str,
 ) -> None:
     caplog.set_level(logging.INFO)
-    task, lanes = Task(f"mynets:{name}", "", options=(option,)), lanes_of(bonds)
+    task, lanes = Task(f"own_nets:{name}", "", options=(option,)), lanes_of(bonds)
     outcomes = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
     how = "one after the other, on the CPU" if manner == "loop" else "side by side, which gives"
-    assert f"mynets:{name} on bonds: folds are trained {how}" in caplog.text
+    assert f"own_nets:{name} on bonds: folds are trained {how}" in caplog.text
     for lane, outcome in zip(lanes, outcomes, strict=True):
         expected = plain.train_one_fold(bonds, task, SHORT, lane, torch.float64)
         np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
@@ -85,7 +85,7 @@ def test_a_converted_model_has_the_same_numbers_side_by_side(
     caplog.set_level(logging.INFO)
     if name == "pna":
         pytest.skip("it has nothing to convert but its pooling function")
-    task, lanes = Task(f"mynets:{name}", "vpa"), lanes_of(bonds)
+    task, lanes = Task(f"own_nets:{name}", "vpa"), lanes_of(bonds)
     one_by_one = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
     monkeypatch.setattr("gnn_vpa.training.own.family.shares_steps", lambda device: True)
     together = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
@@ -96,7 +96,7 @@ def test_a_converted_model_has_the_same_numbers_side_by_side(
 
 @both
 def test_what_runs_beside_a_lane_does_not_matter(bonds: GraphSet, manner: str) -> None:
-    task, lanes = Task("mynets:gat", "", options=(("dropout", 0.4),)), lanes_of(bonds, 4)
+    task, lanes = Task("own_nets:gat", "", options=(("dropout", 0.4),)), lanes_of(bonds, 4)
     together = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
     torch.manual_seed(99)
     alone = fit(bonds, task, SHORT, lanes[2:3], dtype=torch.float64)[0]
@@ -110,7 +110,7 @@ def test_lanes_of_different_length_have_the_numbers_they_have_alone(
     everyone = torch.arange(90)
     splits_ = [Split(everyone[:n], everyone[70:80], everyone[80:]) for n in (16, 33, 20, 30)]
     lanes = [Lane(fold, split) for fold, split in enumerate(splits_)]
-    task = Task("mynets:gin", "", options=(("norm", "batch_norm"),))
+    task = Task("own_nets:gin", "", options=(("norm", "batch_norm"),))
     together = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
     for lane, outcome in zip(lanes, together, strict=True):
         alone = fit(bonds, task, SHORT, [lane], dtype=torch.float64)[0]
@@ -122,7 +122,7 @@ def test_global_generators_are_left_alone(bonds: GraphSet, manner: str) -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    fit(bonds, Task("mynets:Noisy", ""), SHORT, lanes_of(bonds, 1))
+    fit(bonds, Task("own_nets:Noisy", ""), SHORT, lanes_of(bonds, 1))
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -130,7 +130,7 @@ def test_a_model_that_cannot_run_side_by_side_is_trained_one_by_one_and_says_why
     bonds: GraphSet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    task, lanes = Task("mynets:Leaky", ""), lanes_of(bonds)
+    task, lanes = Task("own_nets:Leaky", ""), lanes_of(bonds)
     expected = fit(bonds, task, SHORT, lanes)
     monkeypatch.setattr("gnn_vpa.training.own.family.shares_steps", lambda device: True)
     outcomes = fit(bonds, task, SHORT, lanes)
@@ -144,7 +144,7 @@ def test_lanes_whose_answers_change_later_start_anew_one_by_one(
 ) -> None:
     """The proof sees one step; a model may ask for something that only later steps answer."""
     caplog.set_level(logging.INFO)
-    task, lanes = Task("mynets:Changing", ""), lanes_of(bonds)
+    task, lanes = Task("own_nets:Changing", ""), lanes_of(bonds)
     expected = fit(bonds, task, SHORT, lanes)
     monkeypatch.setattr("gnn_vpa.training.own.family.shares_steps", lambda device: True)
     outcomes = fit(bonds, task, SHORT, lanes)
@@ -163,7 +163,7 @@ def test_an_interrupted_training_goes_on_to_the_same_bits(
 ) -> None:
     monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
     options = (("dropout", 0.4), ("norm", "batch_norm"))
-    task, lanes = Task("mynets:gin", "", options=options), lanes_of(bonds, 2)
+    task, lanes = Task("own_nets:gin", "", options=options), lanes_of(bonds, 2)
     expected = fit(bonds, task, SHORT, lanes)
     path, calls = tmp_path / "state.pt", []
 
@@ -185,7 +185,7 @@ def test_an_interrupted_training_goes_on_to_the_same_bits(
 
 
 def test_two_processes_have_the_bits_of_one(bonds: GraphSet) -> None:
-    task, lanes = Task("mynets:gat", "", options=(("dropout", 0.4),)), lanes_of(bonds, 4)
+    task, lanes = Task("own_nets:gat", "", options=(("dropout", 0.4),)), lanes_of(bonds, 4)
     one, two = (fit(bonds, task, SHORT, lanes, workers=n) for n in (1, 2))
     for got, right in zip(two, one, strict=True):
         assert np.array_equal(curves_of(got), curves_of(right))
@@ -194,7 +194,7 @@ def test_two_processes_have_the_bits_of_one(bonds: GraphSet) -> None:
 def test_what_a_killed_process_was_at_is_trained_by_the_others(
     bonds: GraphSet, child_of: Callable[[int, str], int | None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    task, lanes = Task("mynets:gin", ""), lanes_of(bonds, 5)
+    task, lanes = Task("own_nets:gin", ""), lanes_of(bonds, 5)
     protocol = Protocol(epochs=8, batch_size=16)
     expected = fit(bonds, task, protocol, lanes, workers=1)
     killed: list[int] = []
@@ -213,10 +213,10 @@ def test_what_a_killed_process_was_at_is_trained_by_the_others(
 
 
 def test_a_model_that_only_this_process_has_is_trained_here(
-    bonds: GraphSet, mynets: ModuleType, caplog: pytest.LogCaptureFixture
+    bonds: GraphSet, own_nets: ModuleType, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    task = Task(register(lambda i, o: mynets.gin(i, o)), "")
+    task = Task(register(lambda i, o: own_nets.gin(i, o)), "")
     (outcome, _) = fit(bonds, task, SHORT, lanes_of(bonds, 2), workers=2)
     assert outcome.diverged_epoch is None
     assert "in this process: other processes cannot import" in caplog.text
@@ -226,7 +226,7 @@ def test_a_model_that_only_this_process_has_is_trained_here(
 def test_a_lane_that_diverges_harms_no_other(
     bonds: GraphSet, monkeypatch: pytest.MonkeyPatch, manner: str
 ) -> None:
-    task, lanes = Task("mynets:gin", "", options=(("norm", "batch_norm"),)), lanes_of(bonds)
+    task, lanes = Task("own_nets:gin", "", options=(("norm", "batch_norm"),)), lanes_of(bonds)
     expected = fit(bonds, task, SHORT, lanes)
     kind = LanesGroup if manner == "lanes" else LoopGroup
     make = kind.__init__
@@ -250,14 +250,14 @@ def test_folds_that_are_finished_outlive_a_model_that_raises(
     bonds: GraphSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    task, lanes, path = Task("mynets:Raising", ""), lanes_of(bonds), tmp_path / "state.pt"
+    task, lanes, path = Task("own_nets:Raising", ""), lanes_of(bonds), tmp_path / "state.pt"
 
     def break_it(epoch: int) -> None:
         if epoch >= 1:  # the first fold is done
             Path("broken").touch()
 
-    message = r"mynets:Raising: its model raised RuntimeError in epoch \d of fold 1: no more "
-    message += r"\(.*mynets.py, line \d+\)"
+    message = r"own_nets:Raising: its model raised RuntimeError in epoch \d of fold 1: no more "
+    message += r"\(.*own_nets.py, line \d+\)"
     with pytest.raises(GnnVpaError, match=message):
         fit(bonds, task, SHORT, lanes, checkpoint=path, progress=break_it)
     Path("broken").unlink()
@@ -283,7 +283,7 @@ def test_the_gpu_computes_what_the_cpu_does(
     if name == "pna" and aggr:
         pytest.skip("it has nothing to convert but its pooling function")
     caplog.set_level(logging.INFO)
-    task, lanes = Task(f"mynets:{name}", aggr, options=(option,)), lanes_of(bonds)
+    task, lanes = Task(f"own_nets:{name}", aggr, options=(option,)), lanes_of(bonds)
     there = fit(bonds, task, SHORT, lanes, device="cuda", dtype=torch.float64)
     assert "side by side, which gives" in caplog.text
     assert "cannot be captured" not in caplog.text

@@ -33,15 +33,15 @@ def check(bonds: GraphSet, models: list[nn.Module]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("options", [{}, {"norm": "batch_norm"}, {"dropout": 0.4}], ids=str)
 def test_pyg_models_run_side_by_side(
-    bonds: GraphSet, mynets: ModuleType, name: str, options: dict[str, Any]
+    bonds: GraphSet, own_nets: ModuleType, name: str, options: dict[str, Any]
 ) -> None:
-    check(bonds, [getattr(mynets, name)(3, 2, **options) for _ in range(3)])
+    check(bonds, [getattr(own_nets, name)(3, 2, **options) for _ in range(3)])
 
 
 def test_a_model_that_takes_a_pyg_batch_runs_side_by_side(
-    bonds: GraphSet, mynets: ModuleType
+    bonds: GraphSet, own_nets: ModuleType
 ) -> None:
-    check(bonds, [mynets.OfBatch(3, 2) for _ in range(3)])
+    check(bonds, [own_nets.OfBatch(3, 2) for _ in range(3)])
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_model_that_takes_a_pyg_batch_runs_side_by_side(
     [("Leaky", "scores would differ"), ("Noisy", "random operation"), ("Counting", "differs")],
 )
 def test_a_model_that_would_compute_something_else_is_found_out(
-    bonds: GraphSet, mynets: ModuleType, name: str, why: str
+    bonds: GraphSet, own_nets: ModuleType, name: str, why: str
 ) -> None:
     with pytest.raises(NotSideBySide, match=why):
-        check(bonds, [getattr(mynets, name)(3, 2) for _ in range(3)])
+        check(bonds, [getattr(own_nets, name)(3, 2) for _ in range(3)])

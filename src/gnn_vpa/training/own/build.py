@@ -105,8 +105,14 @@ def conversion(task: "Task", in_channels: int = 8, out_channels: int = 2) -> str
     """Say what was changed in a user's model for the aggregation; empty if it took that itself.
 
     Example:
+        >>> from torch_geometric.nn import GraphConv
         >>> from gnn_vpa.training import Task
-        >>> print(conversion(Task("torch_geometric.nn.models:GraphSAGE", "vpa"), 8, 4))
+        >>> from gnn_vpa.training.own import register
+        >>> def make(in_channels, out_channels):
+        ...     return nn.Sequential(GraphConv(in_channels, out_channels))
+        >>> print(conversion(Task(register(make), "vpa")))
+        1 changed, 0 left
+          changed  0  GraphConv -> VPGraphConv
     """
     with torch.random.fork_rng(devices=[]):
         report = build(task, in_channels, out_channels).report

@@ -51,7 +51,7 @@ def register(factory: Factory) -> str:
             "models: expected a function or a class that makes a model, got "
             f"{type(factory).__name__}{inner}."
         )
-    name = f"{factory.__module__}:{factory.__qualname__}"
+    name = f"{factory.__module__ or '__main__'}:{factory.__qualname__}"
     made: Any = factory
     _BY_NAME[name] = _BY_SOURCE[name, source_hash(made)] = made
     return name
@@ -95,8 +95,7 @@ def elsewhere(name: str) -> str | None:
     found = _BY_NAME.get(name)
     if found is None:
         return None
-    module = found.__module__
-    if module == "__main__":
+    if name.startswith("__main__:"):
         return "it is defined in a notebook or a script, which other processes do not have"
     try:
         importable: Any = import_reference(name)

@@ -97,7 +97,8 @@ class LoopGroup(StackedGroup):
             loss, weight = self._step(batch, own)
             losses += loss
             weights += weight
-        return losses / weights
+        mean: Tensor = losses / weights
+        return mean
 
     def _scores(self, batch: Any, uniform: Tensor | None) -> Tensor:
         scores: Tensor = self._alone(self._source.cut(batch.ids), uniform)

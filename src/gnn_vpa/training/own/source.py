@@ -39,7 +39,7 @@ def source_hash(factory: Callable[..., Any]) -> str:
         16
     """
     found: dict[str, str] = {}
-    module = sys.modules.get(factory.__module__)
+    module = sys.modules.get(factory.__module__ or "")
     if module is not None and _is_file(module) and "<locals>" not in factory.__qualname__:
         _add_module(module, found)
     else:
@@ -222,7 +222,7 @@ def _add_value(name: str, value: Any, found: dict[str, str]) -> None:
     module = value if isinstance(value, ModuleType) else None
     is_definition = isinstance(value, FunctionType) or inspect.isclass(value)
     if module is None and is_definition:
-        module = sys.modules.get(value.__module__)
+        module = sys.modules.get(value.__module__ or "")
         if module is None or (not _is_file(module) and module.__name__ not in _builtin()):
             _add_object(value, found)
             return
