@@ -47,11 +47,9 @@ class StackedGroup(Group):
         self.params, self.buffers = stack_module_state(models)
         kept = self.params | self.buffers if keep_weights else None
         super().__init__(graphs, device, protocol, trainings, dtype, kept)
-        self.optimizer = optimizer_for(
-            list(self.params.values()),
-            [training.protocol for training in trainings],
-            self.captures,
-        )
+        protocols = [training.protocol for training in trainings]
+        self._decays = any(own.weight_decay > 0 for own in protocols)
+        self.optimizer = optimizer_for(list(self.params.values()), protocols, self.captures)
 
     @abstractmethod
     def _scores(self, batch: Any, uniform: Tensor | None) -> Tensor:
@@ -65,6 +63,11 @@ class StackedGroup(Group):
     def _backward(self, loss: Tensor) -> None:
         """Give the weights their gradients."""
         loss.backward()  # type: ignore[no-untyped-call]
+        if self._decays:
+            # A bias that a norm takes out again has no gradient here, and one of 0 in a plain
+            # loop: it decays as other weights do.
+            for param in self.params.values():
+                param.grad = torch.zeros_like(param) if param.grad is None else param.grad
 
     def _step(self, batch: Any, uniform: Tensor) -> tuple[Tensor, Tensor]:
         """Train on a batch, which has ``y`` and ``real``.

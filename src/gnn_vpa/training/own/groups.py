@@ -107,7 +107,7 @@ class LoopGroup(StackedGroup):
     def _backward(self, loss: Tensor) -> None:
         for _, tensor in self._weights:
             tensor.grad = None
-        super()._backward(loss)
+        loss.backward()  # type: ignore[no-untyped-call]
         for name, tensor in self._weights:
             gradient = tensor.grad
             self.params[name].grad = None if gradient is None else gradient.unsqueeze(0)
@@ -234,6 +234,9 @@ class LanesGroup(StackedGroup):
         assert uniform is not None
         padded = cut_padded(self._source, batch.ids, self._size)
         return self._training(self.params, self.buffers, padded, uniform).flatten(0, 1)
+
+    def _backward(self, loss: Tensor) -> None:
+        loss.backward()  # type: ignore[no-untyped-call]  # what a model does not use stays as it is
 
     @torch.no_grad()
     def _evaluate(self) -> None:
