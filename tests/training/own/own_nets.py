@@ -171,3 +171,16 @@ class Raising(nn.Module):
         if Path("broken").exists():
             raise RuntimeError("no more")
         return global_add_pool(self.lin(x), batch)
+
+
+class Spare(nn.Module):
+    """Has a weight that it never uses, and one that is not to be trained."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.unused = nn.Linear(in_channels, out_channels)
+        self.frozen = nn.Parameter(torch.full((out_channels,), 2.0), requires_grad=False)
+        self.lin = nn.Linear(in_channels, out_channels)
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        return global_add_pool(self.lin(x) * self.frozen, batch)

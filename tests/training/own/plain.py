@@ -40,7 +40,8 @@ def train_one_fold(
     key = (graphs.name, task, lane.fold, lane.seed)
     torch.manual_seed(seed(key, "initial weights"))
     model = task.build(3, 2).to(dtype)
-    optimizer = torch.optim.Adam(model.parameters(), lr=protocol.learning_rate)
+    rate, decay = protocol.learning_rate, protocol.weight_decay
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate, weight_decay=decay)
     data = [graph_of(graphs, i, dtype) for i in range(graphs.num_graphs)]
     with_edges = task.model == "own_nets:gine"
     mode, curves = HashedDropout(), []

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +17,7 @@ import torch
 
 from gnn_vpa.errors import GnnVpaError
 from gnn_vpa.graphs import GraphSet, Split, splits
-from gnn_vpa.training import Lane, Outcome, Protocol, Task, fit
+from gnn_vpa.training import Lane, Outcome, Protocol, Task, Training, fit, initial_model
 from gnn_vpa.training.own import register
 from gnn_vpa.training.own.groups import LanesGroup, LoopGroup
 
@@ -48,9 +49,8 @@ def plain() -> ModuleType:
 def manner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Train lanes side by side on the CPU, as on a GPU, or one by one."""
     name: str = request.param
-    monkeypatch.setattr(
-        "gnn_vpa.training.own.family.shares_steps", lambda device: name == "lanes"
-    )  # fmt: skip
+    for place in ("own.family.shares_steps", "trainer._shares_steps"):
+        monkeypatch.setattr(f"gnn_vpa.training.{place}", lambda device: name == "lanes")
     return name
 
 
@@ -91,6 +91,51 @@ def test_a_converted_model_has_the_same_numbers_side_by_side(
     together = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
     assert "side by side" in caplog.text
     for got, expected in zip(together, one_by_one, strict=True):
+        np.testing.assert_allclose(curves_of(got), curves_of(expected), rtol=0, atol=1e-9)
+
+
+@both
+def test_weights_that_are_not_used_or_not_trained_stay_as_they_are(
+    bonds: GraphSet, plain: ModuleType, manner: str
+) -> None:
+    task, (lane, *_) = Task("own_nets:Spare", ""), lanes_of(bonds)
+    protocol = Protocol(epochs=3, batch_size=16, weight_decay=0.1, learning_rate=0.1)
+    (outcome,) = fit(bonds, task, protocol, [lane], dtype=torch.float64, keep_weights=True)
+    expected = plain.train_one_fold(bonds, task, protocol, lane, torch.float64)
+    np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
+    start = initial_model(bonds, Training(task, lane), torch.float64)
+    assert outcome.weights is not None
+    assert torch.equal(outcome.weights["frozen"], start.get_parameter("frozen"))
+    assert torch.equal(outcome.weights["unused.weight"], start.get_parameter("unused.weight"))
+    assert not torch.equal(outcome.weights["lin.weight"], start.get_parameter("lin.weight"))
+
+
+@both
+@pytest.mark.parametrize("kind", ["classes", "labels", "regression"])
+def test_every_kind_of_target_and_setting_has_the_numbers_of_one_lane(
+    bonds: GraphSet, manner: str, kind: str
+) -> None:
+    """With learning rates of their own, schedules, clipped gradients and patience."""
+    draw = torch.Generator().manual_seed(1)
+    graphs = bonds
+    if kind == "labels":
+        graphs = replace(bonds, y=torch.randint(0, 2, (90, 3), generator=draw).to(torch.int8))
+    elif kind == "regression":
+        graphs = replace(bonds, y=torch.randn(90, 1, generator=draw))
+    lanes = lanes_of(bonds, 2)
+    task = Task("own_nets:gcn", "", options=(("dropout", 0.2), ("norm", "batch_norm")))
+    usual = Protocol(
+        epochs=4, batch_size=16, optimizer="adamw", schedule="cosine", clip=0.5, patience=2
+    )
+    protocols = [usual, replace(usual, learning_rate=0.01, weight_decay=0.1)]
+    together = fit(graphs, [task, task], protocols, lanes, dtype=torch.float64)
+    alone = [
+        fit(graphs, task, protocol, [lane], dtype=torch.float64)[0]
+        for protocol in protocols
+        for lane in lanes
+    ]
+    assert len({outcome.curve_train_loss[1] for outcome in alone}) == 4
+    for got, expected in zip(together, alone, strict=True):
         np.testing.assert_allclose(curves_of(got), curves_of(expected), rtol=0, atol=1e-9)
 
 
