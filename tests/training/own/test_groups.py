@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from gnn_vpa.errors import GnnVpaError
 from gnn_vpa.graphs import GraphSet, Split, splits
@@ -312,7 +313,33 @@ def test_folds_that_are_finished_outlive_a_model_that_raises(
     assert [outcome.diverged_epoch for outcome in outcomes] == [None] * 3
 
 
+@both
+def test_a_buffer_that_no_checkpoint_could_hold_is_named(bonds: GraphSet, manner: str) -> None:
+    with pytest.raises(GnnVpaError, match="own_nets:Growing: its model makes the buffer 'late'"):
+        fit(bonds, Task("own_nets:Growing", ""), SHORT, lanes_of(bonds, 1))
+
+
+@both
+def test_batches_without_an_edge_have_the_numbers_of_one_lane(manner: str) -> None:
+    """Rows of edges and self-loops are then as many as rows of nodes: masks must not mix up."""
+    none, pair = torch.empty(2, 0, dtype=torch.long), torch.tensor([[0, 1], [1, 0]])
+    graphs = GraphSet.from_pyg(
+        [
+            Data(edge_index=pair if i % 5 == 0 else none, x=torch.eye(3)[[i % 3, 1]], y=i % 2)
+            for i in range(40)
+        ],
+        name="sparse",
+    )
+    task = Task("own_nets:gat", "", options=(("dropout", 0.4),))
+    protocol, lanes = Protocol(epochs=2, batch_size=2), lanes_of(graphs)
+    together = fit(graphs, task, protocol, lanes, dtype=torch.float64)
+    for lane, outcome in zip(lanes, together, strict=True):
+        alone = fit(graphs, task, protocol, [lane], dtype=torch.float64)[0]
+        np.testing.assert_allclose(curves_of(outcome), curves_of(alone), rtol=0, atol=1e-9)
+
+
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:The usage of .scatter:UserWarning")  # PyG, of its own speed
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("option", [("norm", "batch_norm"), ("dropout", 0.4)], ids=str)
 @pytest.mark.parametrize("aggr", ["", "vpa"])

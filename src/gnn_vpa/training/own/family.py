@@ -99,7 +99,7 @@ class OwnFamily(Family):
         models = [initial_model(self.graphs, t, self.dtype).to(self.device) for t in some]
         params, buffers = stack_module_state(models)
         ids = [t.lane.split.train[-self.protocol.batch_size :] for t in some]
-        ids = [own[: len(own) - number] for number, own in enumerate(ids)]  # not all full
+        ids = [own[: max(1, len(own) - number)] for number, own in enumerate(ids)]  # not all full
         (step,) = stacked(ids, max(map(len, ids))).unbind(1)
         source = Source(self.graphs, self._task.features, self.device, torch.float64)
         is_cuda = self.device.type == "cuda"

@@ -4,25 +4,26 @@ import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ...errors import GnnVpaError
 from ...graphs import GraphSet
 from .. import captured
 from ..batch import EMPTY
 from ..seeds import seed
 from ..stacked_group import StackedGroup
-from ..task import Protocol, Training
+from ..task import Protocol, Task, Training
 from .adapter import Adapter, shortened
 from .alone import Alone
 from .batches import Source
+from .build import own_model
 from .dropout import step_seeds
 from .modes import NotSideBySide
-from .padded import cut_padded, size_for
+from .padded import cut_padded, edges_of, size_for
 from .together import Together
 
 _log = logging.getLogger("gnn_vpa")
@@ -62,7 +63,8 @@ class LoopGroup(StackedGroup):
         dtype: torch.dtype,
         keep_weights: bool = False,
     ) -> None:
-        device, model = own.source.device, deepcopy(own.model)
+        device = own.source.device
+        model = _fresh(graphs, trainings[0].task).to(device, dtype)
         super().__init__(graphs, device, protocol, trainings, model, dtype, keep_weights)
         (self._key,), (lane,) = self.keys, self.lanes
         self._source, self._y = own.source, graphs.y.to(device)
@@ -128,6 +130,11 @@ class LoopGroup(StackedGroup):
     def _unlink(self) -> None:
         """Take over statistics that the model has put in the place of others."""
         for name, tensor in self.model.named_buffers():
+            if name not in self.buffers:
+                raise GnnVpaError(
+                    f"{self._alone.adapter.name}: its model makes the buffer {name!r} while it "
+                    "runs: make it in __init__, so that a checkpoint can hold it."
+                )
             self.buffers[name][0].copy_(tensor)
 
 
@@ -146,7 +153,8 @@ class LanesGroup(StackedGroup):
         dtype: torch.dtype,
         keep_weights: bool = False,
     ) -> None:
-        device, model = own.source.device, deepcopy(own.model)
+        device = own.source.device
+        model = _fresh(graphs, trainings[0].task).to(device, dtype)
         super().__init__(graphs, device, protocol, trainings, model, dtype, keep_weights)
         self._source, self._y = own.source, graphs.y.to(device)
         # Two, because a model that is evaluated may ask for other values than one that is trained.
@@ -184,6 +192,9 @@ class LanesGroup(StackedGroup):
         device, lanes = self.device, len(self.lanes)
         orders = [self._order(epoch) for epoch in range(self.protocol.epochs)]
         self._orders = torch.stack(orders).transpose(1, 2).to(device)  # [epochs, steps, L, B]
+        if int(edges_of(self._source, self._orders).min()) == 0:
+            # Rows of edges and self-loops could not be told from rows of nodes: see `dropout.py`.
+            raise NotSideBySide("there are batches without an edge")
         self._size = size_for(self._source, self._orders)
         ids = self._evaluated.to(device)
         each = self._source.node_ptr[-1].item() / len(self._y)
@@ -242,6 +253,12 @@ class LanesGroup(StackedGroup):
     def _evaluate(self) -> None:
         padded = cut_padded(self._source, self._judged, self._judged_size)
         self._said.copy_(self._evaluating(self.params, self.buffers, padded, self._seeds))
+
+
+def _fresh(graphs: GraphSet, task: Task) -> nn.Module:
+    """Make a model whose weights do not matter."""
+    with torch.random.fork_rng(devices=[]):
+        return own_model(task, graphs)
 
 
 @contextmanager

@@ -43,13 +43,17 @@ def size_for(source: Source, orders: Tensor) -> Size:
     is_there = orders >= 0
     ids = orders.clamp(min=0)
     nodes = source.node_ptr.diff()[ids] * is_there + ~is_there  # an empty place takes one
-    edges = source.edge_ptr.diff()[ids] * is_there
-    most_nodes, most_edges = int(nodes.sum(-1).max()), int(edges.sum(-1).max())
+    most_nodes, most_edges = int(nodes.sum(-1).max()), int(edges_of(source, orders).max())
     graphs = orders.shape[-1]
     size = Size(graphs, _rounded(most_nodes + _SPARE), _rounded(most_edges + 1))
     while len({size.nodes, size.edges, graphs + 1, size.nodes + size.edges}) < 4:
         size = size._replace(edges=size.edges + 1)
     return size
+
+
+def edges_of(source: Source, orders: Tensor) -> Tensor:
+    """Return the number of edges of every step of orders ``[..., B]``: ``[...]``."""
+    return (source.edge_ptr.diff()[orders.clamp(min=0)] * (orders >= 0)).sum(-1)
 
 
 def _rounded(number: int) -> int:

@@ -65,6 +65,17 @@ def check_together(
     Raises:
         NotSideBySide: They differ, or the model cannot be called so.
     """
+    try:
+        _check(together, params, buffers, source, ids, seeds)
+    except NotSideBySide:
+        raise
+    except Exception as error:  # whatever it is, a loop may do without
+        raise NotSideBySide(f"{type(error).__name__}: {shortened(error)}") from error
+
+
+def _check(
+    together: Together, params: State, buffers: State, source: Source, ids: Tensor, seeds: Tensor
+) -> None:
     double = Together(_double(together.model), together.adapter, together.outputs, ids.device)
     alone = Alone(_double(together.model), together.adapter, together.outputs)
     batch = cut_padded(source, ids, size_for(source, ids), _GARBAGE)
@@ -74,12 +85,7 @@ def check_together(
         double.mode.learn()
         own = {n: t.detach().double().requires_grad_(t.requires_grad) for n, t in params.items()}
         kept = {n: _copied(t) for n, t in buffers.items()}
-        try:
-            scores = double(own, kept, batch, seeds)
-        except NotSideBySide:
-            raise
-        except Exception as error:
-            raise NotSideBySide(f"{type(error).__name__}: {shortened(error)}") from error
+        scores = double(own, kept, batch, seeds)
         found = _gradients(scores, batch.graph[:, :-1], own) if training else {}
         for lane, graphs in enumerate(ids):
             mine = {n: t[lane].detach().requires_grad_(t.requires_grad) for n, t in own.items()}
@@ -95,6 +101,8 @@ def check_together(
                 _compare(f"the gradient of {name}", found[name][lane], gradient)
         if not bool(double.mode.ok):
             raise NotSideBySide("it asks for values that differ between folds")
+    if {name for name, _ in double.model.named_buffers()} != set(buffers):
+        raise NotSideBySide("it makes buffers while it runs")
 
 
 def _gradients(scores: Tensor, is_real: Tensor, params: State) -> dict[str, Tensor]:
