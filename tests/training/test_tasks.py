@@ -64,7 +64,10 @@ def check(
     trainings = [(t, p, lane) for t, p in zip(tasks, protocols, strict=True) for lane in lanes]
     for (task, protocol, lane), outcome in zip(trainings, outcomes, strict=True):
         expected = reference.train_one_fold(graphs, task, protocol, lane, torch.float64)
-        np.testing.assert_allclose(curves_of(outcome), expected, rtol=1e-9, atol=1e-9)
+        # R2 of few numbers that hardly differ shows rounding: in the plain loop a bias in front of
+        # a norm has a gradient of 1e-15 instead of none, which Adam divides by 1e-8.
+        near = 1e-8 if protocol.metric == "r2" else 1e-9
+        np.testing.assert_allclose(curves_of(outcome), expected, rtol=near, atol=near)
         assert outcome.predictions is not None
         for place, part in enumerate((lane.split.valid, lane.split.test)):
             right = evaluate(graphs.y[part], outcome.predictions[place])
