@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, audit, checks, grid, imports, loop, peer, probe, training
+from . import aggregation, audit, checks, grid, imports, loop, own, peer, probe, training
 from ._record import Record
 
 
@@ -30,6 +30,7 @@ def main() -> None:
         "checks": _checks,
         "loop": _loop,
         "audit": _audit,
+        "own": _own,
     }
     measures[options.what](options, versions)
 
@@ -74,6 +75,13 @@ def _audit(options: argparse.Namespace, versions: str) -> None:
     audit.report(audit.DATASETS, record)
 
 
+def _own(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Own models")
+    datasets = own.DATASETS if options.datasets is training.DATASETS else options.datasets
+    own.report(options.device, datasets, options.epochs or own.EPOCHS[options.device], record)
+
+
 def _write(text: str, out: Path | None) -> None:
     print(text)
     if out:
@@ -101,7 +109,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=["aggregation", "training", "probe", "grid", "checks", "loop", "audit"],
+        choices=["aggregation", "training", "probe", "grid", "checks", "loop", "audit", "own"],
         default="aggregation",
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])

@@ -1,6 +1,7 @@
 """The code in the pages runs, block after block, as a reader would type it; their links exist."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,12 @@ def blocks(text: str) -> list[str]:
 def test_the_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # some of them write files
     names: dict[str, object] = {}  # a page is one session
+    known = set(sys.modules)
     for block in blocks(page.read_text("utf-8")):
         exec(compile(block, str(page), "exec"), names)
+    for name in set(sys.modules) - known:  # a module that a page writes is its own
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 def test_the_readme_shows_python_and_the_two_commands() -> None:

@@ -103,7 +103,9 @@ def test_each_cell_gets_its_own_outcomes(
         """Give each training an accuracy that names it."""
         worth = {"sum": 0.1, "mean": 0.2, "vpa": 0.4, "max": 0.8}
         return [
-            replace(fake_fit.outcome(lane, protocol.epochs), test_acc=worth[task.aggr] + lane.seed)
+            replace(
+                fake_fit.outcome(lane, protocol.epochs), test_score=worth[task.aggr] + lane.seed
+            )
             for task in tasks
             for lane in lanes
         ]

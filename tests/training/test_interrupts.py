@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from gnn_vpa.graphs import GraphSet, splits
 from gnn_vpa.training import Lane, Outcome, Protocol, Task, fit, trainer
@@ -30,7 +29,7 @@ def lanes(toy: GraphSet) -> list[Lane]:
 class Epochs:
     """Counts epochs, and presses Ctrl-C in the middle of one."""
 
-    def __init__(self, run: Callable[[LayeredGroup], None], score: Callable[..., Tensor]) -> None:
+    def __init__(self, run: Callable[[LayeredGroup], None], score: Callable[..., Any]) -> None:
         self.begun = self.done = 0
         self.press_in: int | None = None
         self.presses = 1
@@ -41,7 +40,7 @@ class Epochs:
         self._run(group)
         self.done += 1
 
-    def scores(self, group: LayeredGroup, *args: Any) -> Tensor:
+    def scores(self, group: LayeredGroup, *args: Any) -> Any:
         if self.begun == self.press_in:
             self.press_in = None
             for _ in range(self.presses):
@@ -51,16 +50,16 @@ class Epochs:
 
 @pytest.fixture
 def epochs(monkeypatch: pytest.MonkeyPatch) -> Epochs:
-    found = Epochs(LayeredGroup.run_epoch, LayeredGroup._losses)
+    found = Epochs(LayeredGroup.run_epoch, LayeredGroup._step)
     monkeypatch.setattr(LayeredGroup, "run_epoch", lambda self: found.run_epoch(self))
-    monkeypatch.setattr(LayeredGroup, "_losses", lambda self, *args: found.scores(self, *args))
+    monkeypatch.setattr(LayeredGroup, "_step", lambda self, *args: found.scores(self, *args))
     return found
 
 
 def assert_same(got: list[Outcome], expected: list[Outcome]) -> None:
     for one, other in zip(got, expected, strict=True):
         assert (one.fold, one.best_epoch) == (other.fold, other.best_epoch)
-        for curve in ("curve_train_loss", "curve_val_acc", "curve_test_acc"):
+        for curve in ("curve_train_loss", "curve_val", "curve_test"):
             assert np.array_equal(getattr(one, curve), getattr(other, curve))
 
 
@@ -172,8 +171,8 @@ def test_other_processes_hand_over_their_states_too(
 
     with pytest.raises(KeyboardInterrupt):
         fit(toy, TASK, protocol, lanes, checkpoint=path, progress=stop, workers=2)
-    settings = (torch.float32, True, "cpu")
-    saved = Checkpoint(path, toy, [TASK], protocol, lanes, settings)
+    settings = (torch.float32, True, "cpu", False)
+    saved = Checkpoint(path, toy, [TASK], [protocol], lanes, settings)
     here, there = (saved.job(place, GROUP).state for place in (0, 2))
     assert here["epoch"] == epochs.done
     assert there["epoch"] >= 3

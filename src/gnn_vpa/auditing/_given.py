@@ -43,7 +43,7 @@ def given(data: Source, data_dir: str | os.PathLike[str] | None = None) -> Given
     if isinstance(data, str | os.PathLike | GraphSet):
         graphs = load(data, data_dir)
         return Given(graphs, _without_classes(graphs.y))
-    return _own(_listed(data, "data"), *name_of(data))
+    return _own(_listed(data, "data"), name_of(data))
 
 
 def _is_reference(text: str) -> bool:

@@ -67,7 +67,7 @@ class Lines(Progress):
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Say what came out."""
         if self._is_told(cell):
-            reached = [outcome.test_acc for outcome in outcomes if outcome.diverged_epoch is None]
+            reached = [outcome.test_score for outcome in outcomes if outcome.diverged_epoch is None]
             self._tell(cell, f"{_accuracy(reached, cell.folds)}, {format_duration(seconds)}")
 
     def elsewhere(self, cell: Cell) -> None:
@@ -222,7 +222,7 @@ class _Noting(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
         # Information is about a data set, whose name comes first, and much alike for all models.
-        about = text.partition(":")[0] if record.levelno < logging.WARNING else text
+        about = text.partition(": ")[0] if record.levelno < logging.WARNING else text
         if about not in self._told:
             self._told.add(about)
             self._progress.note(text)

@@ -68,7 +68,7 @@ def fit_baseline(
         >>> graphs = [Data(edge_index=edges, num_nodes=2, y=y) for y in (0, 1, 1, 1)]
         >>> split = Split(torch.tensor([1, 2]), torch.tensor([3]), torch.tensor([0, 3]))
         >>> made = GraphSet.from_pyg(graphs)
-        >>> fit_baseline("majority", made, "auto", [Lane(0, split, 0)])[0].test_acc
+        >>> fit_baseline("majority", made, "auto", [Lane(0, split, 0)])[0].test_score
         0.5
     """
     y, folds = graphs.y.numpy(), [lane.split for lane in lanes]
@@ -129,11 +129,11 @@ def _outcome(lane: Lane, valid: float, test: float) -> Outcome:
         fold=lane.fold,
         seed=lane.seed,
         best_epoch=0,
-        val_acc=valid,
-        test_acc=test,
+        val_score=valid,
+        test_score=test,
         train_loss=float("nan"),
         diverged_epoch=None,
         curve_train_loss=none,
-        curve_val_acc=none,
-        curve_test_acc=none,
+        curve_val=none,
+        curve_test=none,
     )

@@ -105,8 +105,8 @@ class Cell:
             raise GnnVpaError(f"{self}: the data are not known yet, take cells from identify")
         parts = {
             "content": self.content,
-            "task": asdict(self.task),
-            "protocol": self.protocol and asdict(self.protocol),
+            "task": {name: value for name, value in asdict(self.task).items() if name != "source"},
+            "protocol": self.protocol and self.protocol.settings(),
             "folds": self.folds,
             "seed": self.seed,
         }

@@ -246,16 +246,20 @@ def _description(cell: Cell) -> dict[str, object]:
 
 
 def _fold(outcome: Outcome) -> dict[str, object]:
-    curves = ("curve_train_loss", "curve_val_acc", "curve_test_acc")
+    curves = {
+        "curve_train_loss": outcome.curve_train_loss,
+        "curve_val_acc": outcome.curve_val,
+        "curve_test_acc": outcome.curve_test,
+    }
     return {
         "fold": outcome.fold,
         "best_epoch": outcome.best_epoch,
         "train_loss": float(outcome.train_loss),
-        "val_acc": float(outcome.val_acc),
-        "test_acc": float(outcome.test_acc),
+        "val_acc": float(outcome.val_score),
+        "test_acc": float(outcome.test_score),
         "status": "done" if outcome.diverged_epoch is None else "diverged",
         "diverged_epoch": outcome.diverged_epoch,
-        **{name: getattr(outcome, name).astype("<f4").tobytes() for name in curves},
+        **{name: curve.astype("<f4").tobytes() for name, curve in curves.items()},
     }
 
 

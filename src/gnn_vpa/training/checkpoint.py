@@ -15,6 +15,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 import gnn_vpa
@@ -22,11 +23,11 @@ import gnn_vpa
 from ..errors import GnnVpaError
 from ..files import write_whole
 from ..graphs import GraphSet
-from .task import Lane, Outcome, Protocol, Task, Training
+from .task import Lane, Outcome, Predictions, Protocol, Task, Training
 from .workers import Job, Report
 
 _log = logging.getLogger("gnn_vpa")
-_FORMAT = 3  # of the file
+_FORMAT = 4  # of the file
 _PAUSE = 20.0  # seconds between two states of a group
 
 
@@ -43,14 +44,15 @@ class Checkpoint:
         path: Path | None,
         graphs: GraphSet,
         tasks: Sequence[Task],
-        protocol: Protocol,
+        protocols: Sequence[Protocol],
         lanes: Sequence[Lane],
         settings: tuple[object, ...],
     ) -> None:
         self._path = path
         self.pause = float("inf") if path is None else _PAUSE
         # Only the very same trainings may go on from it.
-        parts = [graphs.name, graphs.checksum(), *tasks, protocol, settings]
+        parts = [graphs.name, graphs.checksum(), settings]
+        parts += [(t, t.source, p) for t, p in zip(tasks, protocols, strict=True)]
         parts += [(lane.fold, lane.seed, *(ids.tolist() for ids in lane.split)) for lane in lanes]
         self._header = {
             "format": _FORMAT,
@@ -59,7 +61,7 @@ class Checkpoint:
             "trainings": hashlib.blake2b(repr(parts).encode()).hexdigest(),
         }
         content = self._read()
-        self.outcomes = {place: Outcome(**rest) for place, rest in content["outcomes"].items()}
+        self.outcomes = {place: _outcome(rest) for place, rest in content["outcomes"].items()}
         self._states: dict[tuple[int, int], dict[str, Any]] = content["states"]
 
     def job(self, place: int, trainings: Sequence[Training]) -> Job:
@@ -82,7 +84,7 @@ class Checkpoint:
 
     def _write(self, path: Path) -> None:
         outcomes = {
-            place: {field.name: _plain(getattr(outcome, field.name)) for field in fields(Outcome)}
+            place: {each.name: _plain(getattr(outcome, each.name)) for each in fields(Outcome)}
             for place, outcome in self.outcomes.items()
         }
         body = io.BytesIO()
@@ -104,8 +106,6 @@ class Checkpoint:
         except Exception as error:  # whatever is wrong with the file, training can start anew
             _log.warning("%s cannot be used (%s): starting anew", self._path, error)
             return nothing
-        for record in content["outcomes"].values():
-            record |= {name: v.numpy() for name, v in record.items() if isinstance(v, torch.Tensor)}
         return content
 
 
@@ -133,5 +133,14 @@ def _difference(found: dict[str, Any], expected: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return what a file that holds no code can hold: numbers and tensors."""
-    return torch.from_numpy(value) if hasattr(value, "dtype") else value
+    """Return what a file that holds no code can hold: numbers, tensors, and tuples of them."""
+    if isinstance(value, Predictions):
+        return tuple(value)
+    return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+
+
+def _outcome(plain: dict[str, Any]) -> Outcome:
+    """Return the outcome that was written."""
+    said = plain["predictions"]
+    curves = {name: value.numpy() for name, value in plain.items() if name.startswith("curve_")}
+    return Outcome(**plain | curves | {"predictions": said and Predictions(*said)})

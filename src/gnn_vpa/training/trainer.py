@@ -2,23 +2,25 @@
 
 import logging
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import nullcontext
 from itertools import groupby, pairwise
 from pathlib import Path
 
 import torch
 
-from ..errors import GnnVpaError, UsageError
+from ..errors import GnnVpaError
 from ..graphs import GraphSet
 from .captured import CapturedGroup
 from .checkpoint import Checkpoint
+from .checks import check_fit
 from .group import Group
 from .interrupts import Impatience, deferred
-from .lanes import families
+from .lanes import family_of
 from .layered import Layered
 from .layered_group import LayeredGroup
 from .level_tables import level_tables, model_for
+from .own import is_own
 from .tables import Tables, tables
 from .task import Lane, Outcome, Protocol, Task, Training
 from .workers import Job, Report, one_thread, train_in_processes
@@ -33,7 +35,7 @@ LONG_EPOCH_S = 0.5  # seconds of an epoch that Ctrl-C breaks off, instead of wai
 def fit(
     graphs: GraphSet,
     task: Task | Sequence[Task],
-    protocol: Protocol,
+    protocol: Protocol | Sequence[Protocol],
     lanes: Sequence[Lane],
     *,
     device: torch.device | str = "cpu",
@@ -42,8 +44,9 @@ def fit(
     dtype: torch.dtype = torch.float32,
     merging: bool = True,
     workers: int | None = None,
+    keep_weights: bool = False,
 ) -> list[Outcome]:
-    """Train a model on every lane, and choose each lane's epoch by its validation accuracy.
+    """Train a model on every lane, and choose each lane's epoch by its validation score.
 
     A lane's random numbers (initial weights, order of graphs, dropout) depend on the data set's
     name, the task, its fold and its seed alone. The outcome on the CPU is the same to the bit
@@ -55,18 +58,19 @@ def fit(
 
     Args:
         graphs: The data set.
-        task: The model and its features. Of several tasks, those that differ in their aggregation
-            alone share every step on a GPU.
-        protocol: How it is trained.
+        task: The model and its features. Of several tasks, those of a family (`lanes.py`) share
+            every step on a GPU.
+        protocol: How it is trained; of several, each belongs to one of as many tasks.
         lanes: The trainings: folds, seeds.
         device: Where.
         checkpoint: A file to write now and then, and to go on from if it is there.
-        progress: Called with the number of epochs done, of ``protocol.epochs``.
+        progress: Called with the number of epochs done, of the protocol's (of the longest).
         dtype: Type of weights and features.
         merging: Whether to merge nodes that look alike, where that pays. It is exact.
         workers: Number of processes that divide the lanes on the CPU, this one among them, with
             one thread each. None: this one alone, with as many threads as torch has. On a GPU
             it does not matter.
+        keep_weights: Whether outcomes are to have the networks' weights at the best epoch.
 
     Returns:
         The outcomes, in the order of the lanes; of several tasks one after the other.
@@ -80,32 +84,73 @@ def fit(
         >>> data = GraphSet.from_pyg(graphs, name="toy")
         >>> lanes = [Lane(fold, split) for fold, split in enumerate(splits(data.y, folds=4))]
         >>> outcomes = fit(data, Task("gin", "vpa"), Protocol(epochs=30), lanes)
-        >>> outcomes[0].test_acc
+        >>> outcomes[0].test_score
         1.0
     """
-    _check(graphs, protocol, lanes, workers)
     device = torch.device(device)
     tasks = [task] if isinstance(task, Task) else list(task)
-    settings = (dtype, merging, device.type)
-    saved = Checkpoint(checkpoint, graphs, tasks, protocol, lanes, settings)
-    kinds = families(tasks) if _shares_steps(device) else [[task] for task in tasks]
-    order = [Training(task, lane) for kind in kinds for task in kind for lane in lanes]
-    done = dict.fromkeys(saved.outcomes, protocol.epochs)
+    protocols = [protocol] * len(tasks) if isinstance(protocol, Protocol) else list(protocol)
+    check_fit(graphs, tasks, protocols, lanes, workers)
+    settings = (dtype, merging, device.type, keep_weights)
+    saved = Checkpoint(checkpoint, graphs, tasks, protocols, lanes, settings)
+    kinds = _kinds(tasks, protocols, _shares_steps(device))
+    trainings = [
+        Training(t, lane, p) for t, p in zip(tasks, protocols, strict=True) for lane in lanes
+    ]
+    # A family's trainings stand together; each is known by its place in this order.
+    order = [
+        number * len(lanes) + k for kind in kinds for number in kind for k in range(len(lanes))
+    ]
+    longest = max(own.epochs for own in protocols)
+    done = dict.fromkeys(saved.outcomes, float(longest))
     workers = None if _shares_steps(device) else workers
 
     def tell(report: Report) -> None:
-        done.update(dict.fromkeys(report.places, report.epoch))
+        share = report.epoch / trainings[order[report.places.start]].protocol.epochs
+        done.update(dict.fromkeys(report.places, longest * (1.0 if report.outcomes else share)))
         if progress is not None and report.outcomes is None:
-            progress(sum(done.values()) // len(order))
+            progress(int(sum(done.values()) / len(order)))
 
+    place = 0
     with one_thread() if workers else nullcontext():
         for kind in kinds:
-            family = Family(graphs, kind, protocol, device, dtype, merging)
-            own = [place for place, training in enumerate(order) if training.task in kind]
-            jobs = _unfinished(family.groups([order[place] for place in own]), own[0], saved)
-            train_in_processes(family.train, jobs, workers or 1, saved.keep, tell)
-    by_training = {_key(order[place]): outcome for place, outcome in saved.outcomes.items()}
-    return [by_training[_key(Training(task, lane))] for task in tasks for lane in lanes]
+            own = [trainings[n] for n in order[place : place + len(kind) * len(lanes)]]
+            family = _family(
+                graphs, [tasks[n] for n in kind], protocols[kind[0]], device, dtype, merging,
+                keep_weights,
+            )  # fmt: skip
+            jobs = _unfinished(family.groups(own), place, saved)
+            train_in_processes(family.train, jobs, family.processes(workers), saved.keep, tell)
+            place += len(own)
+    by_training = {order[place]: outcome for place, outcome in saved.outcomes.items()}
+    return [by_training[number] for number in range(len(trainings))]
+
+
+def _kinds(tasks: Sequence[Task], protocols: Sequence[Protocol], together: bool) -> list[list[int]]:
+    """Divide tasks, by their numbers, into families; each is one of its own if not together."""
+    if not together:
+        return [[number] for number in range(len(tasks))]
+    found: dict[Hashable, list[int]] = {}
+    for number, pair in enumerate(zip(tasks, protocols, strict=True)):
+        found.setdefault(family_of(*pair), []).append(number)
+    return list(found.values())
+
+
+def _family(
+    graphs: GraphSet,
+    tasks: Sequence[Task],
+    protocol: Protocol,
+    device: torch.device,
+    dtype: torch.dtype,
+    merging: bool,
+    keep_weights: bool,
+) -> "Family":
+    """Return what trains tasks of a family: models of ours, or one of a user's."""
+    if is_own(tasks[0].model):
+        from .own.family import OwnFamily  # a kind of family
+
+        return OwnFamily(graphs, tasks, protocol, device, dtype, keep_weights)
+    return Family(graphs, tasks, protocol, device, dtype, merging, keep_weights)
 
 
 class Family:
@@ -119,17 +164,24 @@ class Family:
         device: torch.device,
         dtype: torch.dtype,
         merging: bool,
+        keep_weights: bool = False,
     ) -> None:
         self.graphs, self.protocol, self.device, self.dtype = graphs, protocol, device, dtype
+        self.keep_weights = keep_weights
         with torch.random.fork_rng(devices=[]):
             # The lanes' weights take turns in it.
             self.model = model_for(tasks[0], graphs).to(device, dtype)
         plans = _shares_steps(device)
+        tasks = list({task.aggr: task for task in tasks}.values())  # all that the tables see
         by_level = level_tables(
             graphs, tasks, self.model, device, dtype,
             per_graph=plans, max_dense_columns=MAX_DENSE_COLUMNS if plans else 0, merging=merging,
         )  # fmt: skip
         self.data: Tables | Layered = tables(by_level) if plans else Layered(by_level)
+
+    def processes(self, workers: int | None) -> int:
+        """Return how many processes can share the lanes."""
+        return workers or 1
 
     def groups(self, trainings: Sequence[Training]) -> list[list[Training]]:
         """Divide trainings into those that run side by side.
@@ -197,7 +249,7 @@ class Family:
             if job.state is not None:
                 group.load_state_dict(job.state)
             kept = time.monotonic()
-            while group.epoch < self.protocol.epochs:
+            while not group.is_done:
                 began = time.monotonic()
                 can_break = before is not None or group.epoch == 0
                 with nullcontext() if can_break else deferred():
@@ -221,7 +273,7 @@ class Family:
             group.close()
 
     def _group(self, trainings: Sequence[Training]) -> Group:
-        settings = (self.protocol, trainings, self.model, self.dtype)
+        settings = (self.protocol, trainings, self.model, self.dtype, self.keep_weights)
         if isinstance(self.data, Tables):
             return CapturedGroup(self.graphs, self.data, *settings)
         return LayeredGroup(self.graphs, self.data, *settings)
@@ -281,25 +333,3 @@ def _halves(
         graphs.name, len(trainings), half,
     )  # fmt: skip
     return [list(trainings[:half]), list(trainings[half:])]
-
-
-def _key(training: Training) -> tuple[Task, int, int]:
-    return training.task, training.lane.fold, training.lane.seed
-
-
-def _check(
-    graphs: GraphSet, protocol: Protocol, lanes: Sequence[Lane], workers: int | None
-) -> None:
-    if workers is not None and workers < 1:
-        raise UsageError(f"workers: expected a number from 1 on, or None, got {workers}.")
-    for name, value in vars(protocol).items():
-        if value <= 0:
-            raise UsageError(f"{name}: expected more than 0, got {value}.")
-    if len(lanes) == 0:
-        raise UsageError("lanes: there is nothing to train; pass at least one fold.")
-    for lane in lanes:
-        for part, ids in zip(lane.split._fields, lane.split, strict=True):
-            if len(ids) == 0:
-                raise UsageError(
-                    f"fold {lane.fold} of {graphs.name} has no {part} graphs: use fewer folds."
-                )
