@@ -77,6 +77,8 @@ CREATE TABLE IF NOT EXISTS folds (
     curve_val BLOB NOT NULL,
     curve_test BLOB NOT NULL,
     chosen TEXT,
+    train_graphs INTEGER,
+    test_graphs INTEGER,
     PRIMARY KEY (cell, fold)
 );
 CREATE TABLE IF NOT EXISTS scores (

@@ -27,6 +27,7 @@ _CELLS = (
     "division TEXT NOT NULL DEFAULT ''",
     "selection TEXT",
 )
+_FOLDS = ("chosen TEXT", "train_graphs INTEGER", "test_graphs INTEGER")
 _RENAMED = {
     "val_acc": "val_score",
     "test_acc": "test_score",
@@ -90,7 +91,8 @@ def _know_more(connection: sqlite3.Connection) -> None:
     """From format 2 to format 3."""
     for column in _CELLS:
         connection.execute(f"ALTER TABLE cells ADD COLUMN {column}")
-    connection.execute("ALTER TABLE folds ADD COLUMN chosen TEXT")
+    for column in _FOLDS:
+        connection.execute(f"ALTER TABLE folds ADD COLUMN {column}")
     for before, after in _RENAMED.items():
         connection.execute(f"ALTER TABLE folds RENAME COLUMN {before} TO {after}")
     cursor = connection.execute("SELECT id, epochs, batch_size, learning_rate FROM cells")

@@ -47,7 +47,8 @@ def train_chosen(cell: Cell, graphs: GraphSet, choice: Sequence[int], train: Tra
         for outcome in train(candidates[number].task, protocol, again, str(number)):
             runs[outcome.fold].append(outcome)
     averages = [average(of_fold, cell.seed) for of_fold in runs.values()]
-    return Result(cell, averages, [cell.selection.shown(number) for number in choice])
+    sizes = [(len(lane.split.train), len(lane.split.test)) for lane in lanes]
+    return Result(cell, averages, [cell.selection.shown(number) for number in choice], sizes)
 
 
 def average(runs: Sequence[Outcome], seed: int) -> Outcome:

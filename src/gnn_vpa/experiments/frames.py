@@ -27,7 +27,7 @@ _KEYS = (*_METHOD, "fold", "seed", "repeat")
 _MEASURED = (
     *("metric", "higher_is_better", "best_epoch", "train_loss", "val_score", "test_score"),
     *("status", "diverged_epoch", "chosen", "epochs", "batch_size", "learning_rate", "num_folds"),
-    *("seconds", "device", "classes", "source", "division"),
+    *("seconds", "device", "classes", "source", "division", "test_per_train"),
 )
 _CURVES = {"train_loss": "train_loss", "val": "val_score", "test": "test_score"}
 _CONFIGURATION = (
@@ -67,7 +67,9 @@ def read_folds(folder: str | Path, *, candidates: bool = False) -> pd.DataFrame:
 
     The column `num_folds` has how many folds were asked for, `classes` how many classes the data
     set has, where that is known. `source` is the hash of the source of a model of one's own; where
-    one name has had several, the hash follows the name.
+    one name has had several, the hash follows the name. Where the folds are not the paper's,
+    `division` names how they were made, and `test_per_train` has their test graphs for each
+    training graph.
 
     The column `options` has what was given to the models beside the variant, by name. Where the
     run holds several protocols, `protocol` has what is not the paper's, so that nothing is averaged
@@ -90,7 +92,8 @@ def read_folds(folder: str | Path, *, candidates: bool = False) -> pd.DataFrame:
     rows = _rows(folder, candidates)
     tested = _scores(folder, rows)
     folds = pd.DataFrame(rows, columns=[*_KEYS, *_MEASURED, *tested])
-    numbers = ["train_loss", "val_score", "test_score", "seconds", "learning_rate", *tested]
+    numbers = ["train_loss", "val_score", "test_score", "seconds", "learning_rate"]
+    numbers += ["test_per_train", *tested]
     return folds.astype(dict.fromkeys(numbers, float)).astype(
         dict.fromkeys(["diverged_epoch", "epochs", "batch_size", "num_folds", "classes"], "Int64")
         | {"higher_is_better": bool}
@@ -303,8 +306,19 @@ def _rows(folder: str | Path, candidates: bool = False) -> list[dict[str, Any]]:
     """Read folds, each with its cell."""
     folds = query(folder, "SELECT * FROM folds ORDER BY cell, fold")
     cells = _cells(folder, candidates)
+    for fold in folds:
+        fold["test_per_train"] = _test_per_train(fold)
     # Another process may have recorded more in between.
-    return [cells[fold["cell"]] | fold for fold in folds if fold["cell"] in cells]
+    rows = [cells[fold["cell"]] | fold for fold in folds if fold["cell"] in cells]
+    for row in rows:
+        if not row["division"]:  # of the paper's it is known
+            row["test_per_train"] = None
+    return rows
+
+
+def _test_per_train(fold: Mapping[str, Any]) -> float | None:
+    train, test = fold["train_graphs"], fold["test_graphs"]
+    return test / train if train and test else None
 
 
 def _late(folder: str | Path, cells: Mapping[int, dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from ..paper import paper_name, resolve_name
 from ..training import Protocol, Task
 from .baselines import BASELINES
 from .cell import Cell, Target
-from .methods import known, own_or_ours, tasks_of
+from .methods import known, tasks_of
 from .selection import Selection, Setting
 
 
@@ -90,10 +90,7 @@ def expand(
     division, target = division or Division(), target or Target()
     _check_division(division, folds, repeats)
     protocols = [protocol or Protocol()] if isinstance(protocol, Protocol | None) else protocol
-    found = [own_or_ours(model) for model in models]
-    methods, left_out = tasks_of(
-        list(dict.fromkeys(found)), aggrs, variant, features, dict(options or {})
-    )
+    methods, left_out = tasks_of(models, aggrs, variant, features, options or {})
     fixed = [
         Task(known("baseline", name, BASELINES), "", "", features)
         for name in dict.fromkeys(baselines)

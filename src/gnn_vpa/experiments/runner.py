@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, features
 from ..host import Host
-from ..training import Lane, Outcome, Protocol, Task, fit
+from ..training import Lane, Outcome, Protocol, Task, fit, own
 from ..training.workers import Killed
 from .baselines import fit_baseline, obstacle
 from .cell import Cell
@@ -23,6 +23,7 @@ from .locks import is_abandoned, release_abandoned, try_lock
 from .memory import DataSize, in_bytes, memory_of_process, reason
 from .progress import Progress
 from .provenance import device_name
+from .remarks import remarks
 from .signals import initial_signals
 from .store import Result, Store, dataset_names
 from .workers import Assistants, Order, Team, asked, run_alone, single_thread
@@ -86,6 +87,8 @@ def run_grid(
             if cell.content in found.absent:
                 raise found.absent[cell.content]
         _check(pending, data)
+        for text in remarks(pending, data):
+            progress.note(text)
         pending = [cell for cell in pending if _is_possible(cell, data[cell.content], progress)]
         _register(store, found)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
@@ -142,6 +145,11 @@ def _team(
     progress: Progress,
 ) -> Team:
     """Choose the number of processes, and say why where nobody has asked for one."""
+    for model in dict.fromkeys(cell.task.model for cell in pending if cell.task.source):
+        if (why := own.elsewhere(model)) is not None:
+            if device == "cpu":
+                progress.note(f"1 process: {model} cannot be shared with others, {why}")
+            return Team(1)
     if device != "cpu" or workers or asked():
         return Team.of(device, len(pending), workers)
     sizes = {content: DataSize.of(graphs) for content, graphs in data.items()}
@@ -264,9 +272,11 @@ class _Worker:
                 checkpoint=self.checkpoints / f"{group.key}.pt",
                 progress=partial(self.progress.epochs, group),
             )
+        count = first.folds
+        sizes = [(len(lane.split.train), len(lane.split.test)) for lane in lanes] * len(methods)
         return [
-            Result(cell, outcomes[n * cell.folds : (n + 1) * cell.folds])
-            for n, cell in enumerate(group.cells)
+            Result(cell, outcomes[begin : begin + count], sizes=sizes[begin : begin + count])
+            for begin, cell in zip(range(0, len(outcomes), count), group.cells, strict=True)
         ]
 
     def fit(
@@ -433,6 +443,8 @@ def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
     for cell in seen.values():
         with _about(cell):
             features(data[cell.content], cell.task.features)
+    for content, task in {(c.content, c.task): None for c in cells if c.task.source}:
+        own.check(data[content], task)
 
 
 @contextmanager
@@ -455,7 +467,14 @@ def _add_signals(
         if cell.key in lacking and is_trained and cell.content in data:
             methods.setdefault((cell.content, cell.task), []).append(cell)
     for (content, task), of_method in methods.items():
-        store.add_signals(of_method, initial_signals(data[content], task))
+        try:
+            signals = initial_signals(data[content], task)
+        except GnnVpaError as error:
+            if not task.source:
+                raise
+            progress.note(f"{of_method[0]}: no signal at the start is recorded: {error}")
+            continue
+        store.add_signals(of_method, signals)
 
 
 def _is_possible(cell: Cell, graphs: GraphSet, progress: Progress) -> bool:

@@ -30,6 +30,7 @@ class Result(NamedTuple):
         cell: The cell.
         outcomes: One for each of its folds.
         chosen: Where settings were chosen from, which one in each fold, by name.
+        sizes: Number of training and of test graphs of each fold.
 
     Example:
         >>> from gnn_vpa.training import Task
@@ -40,6 +41,7 @@ class Result(NamedTuple):
     cell: Cell
     outcomes: Sequence[Outcome]
     chosen: Sequence[Mapping[str, object]] | None = None
+    sizes: Sequence[tuple[int, int]] | None = None
 
 
 class Store:
@@ -151,17 +153,23 @@ class Store:
             device: What it ran on.
         """
         with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
-            for cell, outcomes, chosen in results:
+            for cell, outcomes, chosen, sizes in results:
                 number = self._insert("cells", {**_description(cell), "session": session})
-                first, choices = first_fold(cell), chosen or [None] * len(outcomes)
-                for outcome, choice in zip(outcomes, choices, strict=True):
+                first, count = first_fold(cell), len(outcomes)
+                choices, graphs = chosen or [None] * count, sizes or [(None, None)] * count
+                for outcome, choice, (train, test) in zip(outcomes, choices, graphs, strict=True):
                     # Within the results folds are counted anew in each repeat.
                     place = {"cell": number, "fold": outcome.fold - first}
-                    share = {"seconds": seconds / len(outcomes), "device": device}
-                    text = None if choice is None else json.dumps(choice)
-                    self._insert("folds", {**place, **_fold(outcome), **share, "chosen": text})
-                    for name, (valid, test) in outcome.scores.items():
-                        row = {"metric": name, "valid": float(valid), "test": float(test)}
+                    more = {
+                        "seconds": seconds / count,
+                        "device": device,
+                        "chosen": None if choice is None else json.dumps(choice),
+                        "train_graphs": train,
+                        "test_graphs": test,
+                    }
+                    self._insert("folds", {**place, **_fold(outcome), **more})
+                    for name, (valid, tested) in outcome.scores.items():
+                        row = {"metric": name, "valid": float(valid), "test": float(tested)}
                         self._insert("scores", {**place, **row})
 
     def validation_scores(self, key: str) -> list[float]:

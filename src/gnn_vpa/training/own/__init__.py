@@ -2,6 +2,7 @@
 
 from .adapter import Adapter as Adapter
 from .build import build as build
+from .build import check as check
 from .build import conversion as conversion
 from .build import unused_edge_features as unused_edge_features
 from .factories import elsewhere as elsewhere
