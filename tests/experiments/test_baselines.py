@@ -13,7 +13,9 @@ def test_majority_is_the_share_of_the_largest_class() -> None:
     graphs = load("MUTAG")
     lanes = [Lane(fold, split, 0) for fold, split in enumerate(splits(graphs.y))]
     outcomes = fit_baseline("majority", graphs, "auto", lanes)
-    right = sum(o.test_score * len(lane.split.test) for o, lane in zip(outcomes, lanes, strict=True))
+    right = sum(
+        o.test_score * len(lane.split.test) for o, lane in zip(outcomes, lanes, strict=True)
+    )
     assert right == pytest.approx(int(graphs.y.bincount().max()))
 
 

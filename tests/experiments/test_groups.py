@@ -98,12 +98,14 @@ def test_each_cell_gets_its_own_outcomes(
     tmp_path: Path, toy: GraphSet, monkeypatch: pytest.MonkeyPatch, fake_fit: FakeFit
 ) -> None:
     def fit(
-        graphs: GraphSet, tasks: Any, protocol: Protocol, lanes: Any, **_: Any
+        graphs: GraphSet, tasks: Any, protocols: list[Protocol], lanes: Any, **_: Any
     ) -> list[Outcome]:
         """Give each training an accuracy that names it."""
         worth = {"sum": 0.1, "mean": 0.2, "vpa": 0.4, "max": 0.8}
         return [
-            replace(fake_fit.outcome(lane, protocol.epochs), test_score=worth[task.aggr] + lane.seed)
+            replace(
+                fake_fit.outcome(lane, protocols[0].epochs), test_score=worth[task.aggr] + lane.seed
+            )
             for task in tasks
             for lane in lanes
         ]

@@ -25,6 +25,10 @@ from .merge import Merged as Merged
 from .merge import merge as merge
 from .splits import Split as Split
 from .splits import splits as splits
+from .targets import TargetKind as TargetKind
+from .targets import kind_of as kind_of
+from .targets import missing_remark as missing_remark
+from .targets import with_target as with_target
 from .tu import read_tu as read_tu
 
 __all__ = [
@@ -41,17 +45,21 @@ __all__ = [
     "Merged",
     "Split",
     "SplitsAsked",
+    "TargetKind",
     "cache_dir",
     "division",
     "download",
     "download_dir",
     "features",
     "find_archives",
+    "kind_of",
     "levels",
     "load",
     "merge",
+    "missing_remark",
     "read_cached",
     "read_tu",
     "refine",
     "splits",
+    "with_target",
 ]
