@@ -129,7 +129,7 @@ class Results:
                 )
             case ".tex":
                 tables = [
-                    f"% {plain(str(setting))}\n" + analysis.to_latex(analysis.accuracy_table(folds))
+                    f"% {plain(str(setting))}\n" + analysis.to_latex(analysis.score_table(folds))
                     for setting, folds in analysis.split_by_setting(self.folds)
                 ]
                 text = "\n".join(tables)

@@ -1,7 +1,7 @@
 """What came out: statistics, tables, figures and the report.
 
 Pure functions over two frames. `folds` has a row for each finished training: dataset, model,
-aggregation, variant, features, fold, seed, test_acc (0 to 1), status ("done" or "diverged") and
+aggregation, variant, features, fold, seed, test_score (0 to 1), status ("done" or "diverged") and
 more. `curves` has the same first seven columns, epoch and train_loss. In both, `options` of the
 models and what is unusual in the `protocol` may set results apart too. Accuracies are fractions
 there, and in percent in everything that is made of them.
@@ -35,16 +35,16 @@ from .settings import Setting as Setting
 from .settings import split_by_setting as split_by_setting
 from .significance import dataset_tests as dataset_tests
 from .significance import overall_tests as overall_tests
-from .summary import fold_accuracies as fold_accuracies
+from .summary import fold_scores as fold_scores
 from .summary import summarise as summarise
-from .tables import AccuracyTable as AccuracyTable
+from .tables import ScoreTable as ScoreTable
 from .tables import Cell as Cell
 from .tables import Published as Published
 from .tables import Row as Row
-from .tables import accuracy_table as accuracy_table
+from .tables import score_table as score_table
 
 __all__ = [
-    "AccuracyTable",
+    "ScoreTable",
     "Cell",
     "Claim",
     "Estimate",
@@ -53,14 +53,14 @@ __all__ = [
     "Row",
     "Setting",
     "Verdict",
-    "accuracy_table",
+    "score_table",
     "average",
     "compare_with_paper",
     "corrected_mean",
     "curves_by_dataset",
     "dataset_tests",
     "findings",
-    "fold_accuracies",
+    "fold_scores",
     "fold_dots",
     "holm",
     "judge_claims",

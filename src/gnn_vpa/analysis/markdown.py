@@ -45,7 +45,7 @@ def write_markdown(
         >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed"]
         >>> rows = [["MUTAG", "GIN", "vpa", "released", "auto", fold, 0, 0.8 + fold / 10, "done"]
         ...         for fold in range(2)]
-        >>> folds = pd.DataFrame(rows, columns=[*columns, "test_acc", "status"])
+        >>> folds = pd.DataFrame(rows, columns=[*columns, "test_score", "status"])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     made = write_markdown(folds, pd.DataFrame(), {}, f"{folder}/record.md")
         ...     "1 of 1 cell has |z| ≤ 2 (100 %)" in made.read_text()

@@ -10,7 +10,7 @@ from ._console import complain, print_table, say
 from ._options import check_out
 
 if TYPE_CHECKING:
-    from gnn_vpa.analysis import AccuracyTable, Cell
+    from gnn_vpa.analysis import ScoreTable, Cell
     from gnn_vpa.results import Results
 
     from ..experiments import Cell as ExperimentCell
@@ -58,12 +58,12 @@ def execute(
 
 def print_results(results: "Results") -> None:
     """Print every cell of a run beside the paper's, and what came out in sentences."""
-    from gnn_vpa.analysis import accuracy_table, findings, split_by_setting
+    from gnn_vpa.analysis import score_table, findings, split_by_setting
     from gnn_vpa.analysis.remarks import remarks
 
     curves = dict(split_by_setting(results.curves))
     for setting, folds in split_by_setting(results.folds):
-        table = accuracy_table(folds)
+        table = score_table(folds)
         columns = list(table.datasets)
         header = ["data set", "method", "ours", "paper", "difference", "z"]
         rows = _rows(table, columns)
@@ -77,7 +77,7 @@ def print_results(results: "Results") -> None:
                 say(remark)
 
 
-def _rows(table: "AccuracyTable", datasets: list[str]) -> list[list[str]]:
+def _rows(table: "ScoreTable", datasets: list[str]) -> list[list[str]]:
     rows = [
         _row(name, row.label, cell)
         for name in datasets

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...aggregations import AGGREGATIONS
 from ...escape import printable
 from ...files import write_whole
+from ..format import listing
 from ..style import DATASETS, in_order
 from ._html import templates
 from ._part import Part, parts
@@ -47,12 +48,30 @@ def render_report(
         parts=found,
         sections=[shown for part in found for shown in _shown(part)],
         trainings=len(folds),
+        scores=_scores(found),
         datasets=in_order(folds["dataset"], DATASETS) if len(folds) else [],
         has_paper=any(not part.compared.empty for part in found),
         provenance=provenance,
         colours={name: entry.colour for name, entry in AGGREGATIONS.items()},
     )
     return printable(text)
+
+
+def _scores(found: list[Part]) -> str:
+    """Say what the numbers of the page are."""
+    measures = list(dict.fromkeys(part.measure for part in found))
+    if len(measures) == 1:
+        (only,) = measures
+        percent = ", in percent," if only.is_share else ""
+        return (
+            f"Numbers are of the test {only.noun}{percent} at the epoch of {only.extreme} "
+            f"validation {only.noun}."
+        )
+    titles = listing([measure.noun for measure in measures])
+    return (
+        f"Numbers are of the test graphs, at the epoch that is best by the same metric on the "
+        f"validation graphs. Metrics ({titles}) are kept apart; shares are in percent."
+    )
 
 
 def _shown(part: Part) -> Iterator[dict[str, str]]:
