@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from gnn_vpa.analysis import (
-    ScoreTable,
     Cell,
     Row,
+    ScoreTable,
     Setting,
     score_table,
     to_csv,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from gnn_vpa.analysis import ScoreTable, Cell, Published, Row, score_table
+from gnn_vpa.analysis import Cell, Published, Row, ScoreTable, score_table
 from gnn_vpa.analysis.style import DATASETS
 
 

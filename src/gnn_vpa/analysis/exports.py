@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..escape import csv_cell, latex, markdown
 from .format import MISSING, mean_std, noted, p_value, signed
 from .settings import KEYS, MORE_KEYS, require_columns
-from .tables import ScoreTable, Cell, Row
+from .tables import Cell, Row, ScoreTable
 
 if TYPE_CHECKING:
     import pandas as pd

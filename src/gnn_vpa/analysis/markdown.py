@@ -22,6 +22,7 @@ def write_markdown(
     provenance: Mapping[str, object],
     path: str | os.PathLike[str],
     signals: pd.DataFrame | None = None,
+    ceiling: Mapping[str, float] | None = None,
 ) -> Path:
     """Write a run's results in Markdown, its figures in the folder `img` beside it.
 
@@ -36,6 +37,7 @@ def write_markdown(
         provenance: what the run was: versions, configuration, checksums and the like.
         path: the file to write.
         signals: the signal at the start, as for `render_report`.
+        ceiling: the best score that any network can reach, as for `render_report`.
 
     Returns:
         The path that was written.
@@ -54,7 +56,7 @@ def write_markdown(
     path = Path(path)
     pictures = Pictures(path)
     text = "# Ours beside the paper's\n\n"
-    for part in parts(folds, curves, signals):
+    for part in parts(folds, curves, signals, ceiling):
         text += "" if part.alone else f"## {markdown(_title(part.setting))}\n\n"
         text += sections(part, pictures)
     text += "\n".join(["## Settings and provenance", "", *entries(provenance), ""])

@@ -42,8 +42,9 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
     its mean there. `low` to `high` is the 95 % confidence interval of the corrected test.
     `rank_biserial` is the unitless effect size that belongs to Wilcoxon's test.
 
-    Repeats of the folds are pairs too, and the corrected test allows for what they share. Only folds that both have finished are compared. `asked` is how many pairs there would be if
-    none were missing, on all data sets that either was run on.
+    Repeats of the folds are pairs too, and the corrected test allows for what they share. Only
+    folds that both have finished are compared. `asked` is how many pairs there would be if none
+    were missing, on all data sets that either was run on.
 
     Args:
         folds: results of one setting.

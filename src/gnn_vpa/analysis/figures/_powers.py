@@ -30,8 +30,8 @@ def power_lines(points: pd.DataFrame, metric: str = ACCURACY) -> str:
 
     Args:
         points: a row for each aggregation: dataset, model, aggregation, p, mean and std (of the
-            score, as in `summarise`), digits, note and variance (of the last layer at the start; NaN
-            throughout where it is not known).
+            score, as in `summarise`), digits, note and variance (of the last layer at the start;
+            NaN throughout where it is not known).
         metric: what the scores are.
 
     Returns:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ..answer import Answer, answer
 from ..comparison import compare_with_paper
 from ..findings import findings
 from ..measure import ACCURACY, Measure, measure
@@ -29,6 +31,7 @@ class Part:
         signals: A row for each method, data set and layer; None where they are not known.
         number: The part's place in the report, from 1.
         alone: Whether it is the only one.
+        ceiling: For data sets, the best score that any network can reach, see `answer`.
     """
 
     setting: Setting
@@ -37,6 +40,7 @@ class Part:
     signals: pd.DataFrame | None
     number: int = 1
     alone: bool = True
+    ceiling: Mapping[str, float] | None = None
 
     @property
     def level(self) -> str:
@@ -51,12 +55,17 @@ class Part:
     @property
     def is_repeated(self) -> bool:
         """Whether the folds were drawn several times."""
-        return repeats(self.folds).nunique() > 1
+        return int(repeats(self.folds).nunique()) > 1
 
     @property
     def datasets(self) -> list[str]:
         """The data sets in the order of tables and figures."""
         return in_order(self.folds["dataset"], DATASETS)
+
+    @cached_property
+    def answer(self) -> Answer:
+        """Which aggregations may be the best."""
+        return answer(self.folds, self.signals, self.ceiling)
 
     @cached_property
     def findings(self) -> list[str]:
@@ -75,7 +84,10 @@ class Part:
 
 
 def parts(
-    folds: pd.DataFrame, curves: pd.DataFrame, signals: pd.DataFrame | None = None
+    folds: pd.DataFrame,
+    curves: pd.DataFrame,
+    signals: pd.DataFrame | None = None,
+    ceiling: Mapping[str, float] | None = None,
 ) -> list[Part]:
     """Split the results by setting; where there are none, return one part without any."""
     folds = _with_columns(folds, (*KEYS, "test_score", "status"))
@@ -91,6 +103,7 @@ def parts(
             None if signals is None else _of(setting, part, signals_of, signals.iloc[:0]),
             number=number,
             alone=len(split) == 1,
+            ceiling=ceiling,
         )
         for number, (setting, part) in enumerate(split, 1)
     ]

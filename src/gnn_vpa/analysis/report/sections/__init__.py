@@ -1,6 +1,7 @@
 """The sections of a report: a file each, and an entry in this list, in the order of the page."""
 
 from ._section import Section as Section
+from .answer import TheAnswer
 from .came_out import CameOut
 from .cells import Cells
 from .curves import Curves
@@ -11,8 +12,9 @@ from .signal import Signal
 from .tests import Tests
 
 SECTIONS: list[Section] = [
-    CameOut(),
+    TheAnswer(),
     Scores(),
+    CameOut(),
     Tests(),
     Cells(),
     Curves(),

@@ -43,7 +43,8 @@ _HTML = """
 {%- endif %}</td>
 {% endmacro %}
 <p class="note" id="scores-note-{{ id }}">{{ note }}</p>
-<div class="scroll" role="region" aria-label="{{ table.measure.title }} table, scrolls sideways" tabindex="0">
+<div class="scroll" role="region" aria-label="{{ table.measure.title }} table, scrolls sideways"
+tabindex="0">
 <table aria-describedby="scores-note-{{ id }}">
 <caption>{{ caption }}</caption>
 <thead><tr><th scope="col">method</th>
