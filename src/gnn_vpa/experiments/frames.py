@@ -62,8 +62,7 @@ def read_folds(folder: str | Path) -> pd.DataFrame:
     import pandas as pd
 
     folds = pd.DataFrame(_rows(folder), columns=[*_KEYS, *_MEASURED])
-    folds = folds.rename(columns={"val_acc": "val_score", "test_acc": "test_score"})
-    numbers = ["train_loss", "val_score", "test_score", "seconds", "learning_rate"]
+    numbers = ["train_loss", "val_acc", "test_acc", "seconds", "learning_rate"]
     return folds.astype(dict.fromkeys(numbers, float)).astype(
         dict.fromkeys(["diverged_epoch", "epochs", "batch_size", "num_folds", "classes"], "Int64")
     )
