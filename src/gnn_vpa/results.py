@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import torch
     from torch_geometric.data import Data, Dataset
 
+    from .analysis import Answer
     from .experiments import Progress
     from .graphs import FeatureKind, GraphSet
 
@@ -66,7 +67,7 @@ class Results:
 
     @cached_property
     def folds(self) -> pd.DataFrame:
-        """A row for each finished fold, accuracies as fractions; no settings that others chose from."""
+        """A row for each finished fold, shares as fractions; what was chosen from is left out."""
         from .experiments import read_folds
 
         return read_folds(self.folder)
@@ -93,8 +94,17 @@ class Results:
         return read_signals(self.folder)
 
     @cached_property
+    def answer(self) -> Answer:
+        """Which aggregations may be the best, and which to avoid: `print(results.answer)`."""
+        from .analysis import answer
+
+        return answer(self.folds, self.signals)
+
+    @cached_property
     def table(self) -> pd.DataFrame:
-        """A row for each method and data set: ours in percent, and the paper's where it has it.
+        """A row for each method and data set: our score, and the paper's where it has it.
+
+        Scores that are shares are in percent; the column `metric` says what they are.
 
         `note` says what must be known beside a mean, see `gnn_vpa.analysis.summarise`.
         """
@@ -140,7 +150,7 @@ class Results:
                 )
             case ".tex":
                 tables = [
-                    f"% {plain(str(setting))}\n" + analysis.to_latex(analysis.accuracy_table(folds))
+                    f"% {plain(str(setting))}\n" + analysis.to_latex(analysis.score_table(folds))
                     for setting, folds in analysis.split_by_setting(self.folds)
                 ]
                 text = "\n".join(tables)

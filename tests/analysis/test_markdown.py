@@ -28,7 +28,7 @@ def exact() -> pd.DataFrame:
             accuracy = (mean + step * max(cell.std, 0.5)) / 100
             keys = [cell.dataset, cell.model, cell.aggregation, "released", "auto", fold, 0]
             rows.append([*keys, accuracy, "done"])
-    return pd.DataFrame(rows, columns=[*KEYS, "test_acc", "status"])
+    return pd.DataFrame(rows, columns=[*KEYS, "test_score", "status"])
 
 
 def test_every_cell_of_the_paper_with_its_z(exact: pd.DataFrame, tmp_path: Path) -> None:

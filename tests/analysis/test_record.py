@@ -63,7 +63,7 @@ def test_every_training_is_in_the_folds(root: Path) -> None:
     found = pd.read_csv(root / "results" / "paper" / "folds.csv")
     assert list(found.columns) == [
         *("table", "dataset", "model", "aggregation", "variant", "fold", "seed"),
-        *("best_epoch", "val_acc", "test_acc", "status"),
+        *("best_epoch", "val_score", "test_score", "status"),
     ]
     cells = found.groupby(["table", "variant"], sort=False)["fold"].count() / 3
     assert cells.to_dict() == {
