@@ -262,22 +262,6 @@ class CapturedGroup(Group):
             planned.append((unpack(packed.layout, packed.step(0)), capacities, own))
         return planned
 
-    @contextmanager
-    def _untouched(self) -> Iterator[None]:
-        """Put weights, statistics and Adam's moments back afterwards: warming up changes them."""
-        kept = {n: t.detach().clone() for n, t in (self.params | self.buffers).items()}
-        moments = _copied(self.optimizer.state_dict()["state"])
-        yield
-        with torch.no_grad():
-            for name, tensor in (self.params | self.buffers).items():
-                tensor.copy_(kept[name])
-            for number, state in self.optimizer.state_dict()["state"].items():
-                for name, tensor in state.items():
-                    if number in moments:
-                        tensor.copy_(moments[number][name])
-                    else:
-                        tensor.zero_()
-
 
 def _repeated(weight: Tensor, rows: LaneRows, number: Tensor) -> Tensor:
     """Return a lane's weight for each of its blocks: sums over one, from lanes to blocks."""
@@ -290,10 +274,6 @@ def _repeated(weight: Tensor, rows: LaneRows, number: Tensor) -> Tensor:
         (lanes, count),
     )
     return weighted_sum(weight.flatten(1), graph).view(count, *weight.shape[1:])
-
-
-def _copied(state: dict[int, dict[str, Any]]) -> dict[int, dict[str, Tensor]]:
-    return {n: {k: t.clone() for k, t in own.items()} for n, own in state.items()}
 
 
 @contextmanager

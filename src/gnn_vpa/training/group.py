@@ -1,7 +1,8 @@
 """The lanes that share every step, and their state between epochs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
@@ -97,6 +98,22 @@ class Group(ABC):
             for row, lane in enumerate(self.lanes)
         ]
 
+    @contextmanager
+    def _untouched(self) -> Iterator[None]:
+        """Put weights, statistics and Adam's moments back afterwards: warming up changes them."""
+        kept = {n: t.detach().clone() for n, t in (self.params | self.buffers).items()}
+        moments = _copied(self.optimizer.state_dict()["state"])
+        yield
+        with torch.no_grad():
+            for name, tensor in (self.params | self.buffers).items():
+                tensor.copy_(kept[name])
+            for number, state in self.optimizer.state_dict()["state"].items():
+                for name, tensor in state.items():
+                    if number in moments:
+                        tensor.copy_(moments[number][name])
+                    else:
+                        tensor.zero_()
+
     @abstractmethod
     def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
         """Return the scores of all lanes' graphs, ``[L * B, classes]``."""
@@ -135,3 +152,7 @@ def stacked(ids: Sequence[Tensor], size: int) -> Tensor:
     for row, own in zip(out, ids, strict=True):
         row[: len(own)] = own
     return out.view(len(ids), steps, size)
+
+
+def _copied(state: dict[int, dict[str, Any]]) -> dict[int, dict[str, Tensor]]:
+    return {n: {k: t.clone() for k, t in own.items()} for n, own in state.items()}
