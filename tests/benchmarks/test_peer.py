@@ -59,8 +59,8 @@ def test_the_peer_has_our_losses_and_accuracies(
     curves = [(training.train(batches(epoch)), *training.judge()) for epoch in range(2)]
     loss, valid, test = torch.tensor(curves, dtype=torch.float64).T.numpy()
     np.testing.assert_allclose(loss, ours.curve_train_loss, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(valid, ours.curve_val_acc, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(test, ours.curve_test_acc, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(valid, ours.curve_val, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(test, ours.curve_test, rtol=0, atol=1e-6)
 
 
 def test_its_loader_shows_every_training_graph_once(

@@ -13,14 +13,16 @@ def test_majority_is_the_share_of_the_largest_class() -> None:
     graphs = load("MUTAG")
     lanes = [Lane(fold, split, 0) for fold, split in enumerate(splits(graphs.y))]
     outcomes = fit_baseline("majority", graphs, "auto", lanes)
-    right = sum(o.test_acc * len(lane.split.test) for o, lane in zip(outcomes, lanes, strict=True))
+    right = sum(
+        o.test_score * len(lane.split.test) for o, lane in zip(outcomes, lanes, strict=True)
+    )
     assert right == pytest.approx(int(graphs.y.bincount().max()))
 
 
 def test_the_kernel_tells_apart_what_colour_refinement_does(toy: GraphSet) -> None:
     lanes = [Lane(fold, split, 0) for fold, split in enumerate(splits(toy.y, folds=4))]
     for outcome in fit_baseline("wl", toy, "auto", lanes):
-        assert (outcome.val_acc, outcome.test_acc) == (1.0, 1.0)
+        assert (outcome.val_score, outcome.test_score) == (1.0, 1.0)
         assert len(outcome.curve_train_loss) == 0
 
 
@@ -39,8 +41,8 @@ def test_nothing_is_chosen_by_looking_at_the_test_graphs(toy: GraphSet) -> None:
     (honest,), (reversed_,) = (
         fit_baseline("wl", graphs, "auto", [Lane(0, split, 0)]) for graphs in (toy, other)
     )
-    assert reversed_.val_acc == honest.val_acc
-    assert reversed_.test_acc == 1 - honest.test_acc
+    assert reversed_.val_score == honest.val_score
+    assert reversed_.test_score == 1 - honest.test_score
 
 
 def test_a_missing_package_names_the_extra(toy: GraphSet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,4 +69,4 @@ def test_a_graph_without_nodes_is_beyond_the_kernel() -> None:
 def test_equal_validation_accuracies_are_settled_by_the_first(toy: GraphSet) -> None:
     part = torch.arange(4)
     (outcome,) = fit_baseline("majority", toy, "auto", [Lane(0, Split(part, part, part), 0)])
-    assert outcome.val_acc == 0.5  # two of each class: class 0 is the first of the largest
+    assert outcome.val_score == 0.5  # two of each class: class 0 is the first of the largest

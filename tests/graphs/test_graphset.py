@@ -1,6 +1,7 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from gnn_vpa.errors import GnnVpaError, UsageError
 from gnn_vpa.graphs import GraphSet, read_tu
 
 
-def parts() -> dict[str, Tensor]:
+def parts() -> dict[str, Any]:
     """A path of three nodes and a pair."""
     return {
         "node_ptr": torch.tensor([0, 3, 5]),
@@ -61,12 +62,21 @@ def test_a_graph_that_is_not_there(index: int) -> None:
         ("col", torch.tensor([1, 0, 2, 1, 4, 2], dtype=torch.int32), "edge of graph 1 leaves"),
         ("col", torch.tensor([1, 0, 2, 1, 4, 5], dtype=torch.int32), "edge of graph 1 leaves"),
         ("col", torch.tensor([1, -1, 2, 1, 4, 3], dtype=torch.int32), "edge of graph 0 leaves"),
-        ("y", torch.tensor([-1, 1]), "y must count from 0, but has -1"),
+        ("y", torch.tensor([-2, 1]), r"y must count from 0 \(-1: missing\), but has -2"),
+        ("y", torch.tensor([[0], [2]], dtype=torch.int8), "y must be 0 or 1 for each label"),
+        ("y", torch.tensor([[0.5], [math.inf]]), "y of graph 1, column 0 .* is inf"),
+        ("y", torch.zeros(2, 0), "y has no column"),
         ("node_labels", torch.arange(-1, 4)[:, None], "node_labels must count from 0"),
         ("node_labels", torch.zeros(4, 1, dtype=torch.int64), "node_labels must have 5 rows"),
         ("node_attributes", torch.zeros(5), "node_attributes must have 5 rows"),
         ("edge_attributes", torch.zeros(5, 1), "edge_attributes must have 6 rows"),
-        ("y", torch.tensor([0.0, float("nan")]), "y must be int64, but is torch.float32"),
+        (
+            "y",
+            torch.tensor([0.0, float("nan")]),
+            r"y must be int64 \[G\] .* is torch.float32 \[2\]",
+        ),
+        ("graph_attributes", torch.zeros(3, 1), "graph_attributes must have 2 rows"),
+        ("graph_attributes", torch.full((2, 1), math.inf), "graph_attributes of graph 0, column 0"),
         ("node_labels", torch.zeros(5, 1), "node_labels must be int64, but is torch.float32"),
     ],
 )
@@ -179,9 +189,9 @@ GOOD = Data(x=torch.ones(2, 3), edge_index=EDGES, y=0)
         (Data(x=torch.ones(2, 3), edge_index=EDGES.float(), y=0), "edge_index must be"),
         (Data(x=torch.ones(1, 3), edge_index=EDGES, y=0), "from 0 to 1, with 1 nodes"),
         (Data(x=torch.ones(2, 3), edge_index=-EDGES, y=0), "from -1 to 0"),
-        (Data(x=torch.ones(2, 3), edge_index=EDGES), "y must be one whole number"),
+        (Data(x=torch.ones(2, 3), edge_index=EDGES), "it has no y, which is to be learned"),
         (Data(x=torch.ones(2, 3), edge_index=EDGES, y=torch.ones(1)), "y must be one whole"),
-        (Data(x=torch.ones(2, 3), edge_index=EDGES, y=torch.arange(2)), "y must be one whole"),
+        (Data(x=torch.ones(2, 3), edge_index=EDGES, y=torch.arange(2)), "y has 2 value"),
         (Data(x=torch.ones(2, 4), edge_index=EDGES, y=0), "x has other columns"),
         (Data(num_nodes=2, edge_index=EDGES, y=0), "x has other columns"),
         (Data(x=torch.ones(2, 3), edge_index=EDGES, edge_attr=EDGES, y=0), "edge_attr has other"),

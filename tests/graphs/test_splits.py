@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from gnn_vpa.errors import UsageError
+from gnn_vpa.errors import GnnVpaError, UsageError
 from gnn_vpa.graphs import read_tu, splits
 
 
@@ -75,8 +75,8 @@ def test_a_single_class_is_split_too() -> None:
     assert [len(part) for part in splits(torch.zeros(50, dtype=torch.int64))[0]] == [40, 5, 5]
 
 
-def test_classes_are_whole_numbers() -> None:
-    with pytest.raises(UsageError, match=r"y must be whole numbers"):
+def test_targets_of_no_kind_are_refused() -> None:
+    with pytest.raises(GnnVpaError, match=r"y must be int64 \[G\] \(classes\), int8"):
         splits(torch.tensor([0.0, float("nan")] * 20))
 
 

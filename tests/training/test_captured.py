@@ -24,7 +24,7 @@ def lanes_of(graphs: GraphSet, count: int = 3, folds: int = 5) -> list[Lane]:
 
 
 def curves_of(outcome: Outcome) -> np.ndarray:
-    return np.stack([outcome.curve_train_loss, outcome.curve_val_acc, outcome.curve_test_acc])
+    return np.stack([outcome.curve_train_loss, outcome.curve_val, outcome.curve_test])
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")

@@ -29,7 +29,7 @@ def lanes(toy: GraphSet) -> list[Lane]:
 
 @pytest.fixture
 def opened(toy: GraphSet, lanes: list[Lane], tmp_path: Path) -> Callable[[], Checkpoint]:
-    return lambda: Checkpoint(tmp_path / "state.pt", toy, [TASK], PROTOCOL, lanes, ())
+    return lambda: Checkpoint(tmp_path / "state.pt", toy, [TASK], [PROTOCOL], lanes, ())
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def epochs(monkeypatch: pytest.MonkeyPatch) -> Epochs:
 def assert_same(got: list[Outcome], expected: list[Outcome]) -> None:
     for one, other in zip(got, expected, strict=True):
         assert (one.fold, one.best_epoch) == (other.fold, other.best_epoch)
-        for curve in ("curve_train_loss", "curve_val_acc", "curve_test_acc"):
+        for curve in ("curve_train_loss", "curve_val", "curve_test"):
             assert np.array_equal(getattr(one, curve), getattr(other, curve))
 
 
@@ -172,8 +172,8 @@ def test_other_processes_hand_over_their_states_too(
 
     with pytest.raises(KeyboardInterrupt):
         fit(toy, TASK, protocol, lanes, checkpoint=path, progress=stop, workers=2)
-    settings = (torch.float32, True, "cpu")
-    saved = Checkpoint(path, toy, [TASK], protocol, lanes, settings)
+    settings = (torch.float32, True, "cpu", False)
+    saved = Checkpoint(path, toy, [TASK], [protocol], lanes, settings)
     here, there = (saved.job(place, GROUP).state for place in (0, 2))
     assert here["epoch"] == epochs.done
     assert there["epoch"] >= 3

@@ -49,7 +49,7 @@ def _lanes(graphs: GraphSet) -> list[Lane]:
 
 def _curves(graphs: GraphSet, task: Task) -> np.ndarray:
     outcomes = fit(graphs, task, THREE_EPOCHS, _lanes(graphs), dtype=torch.float64)
-    return np.array([[o.curve_train_loss, o.curve_val_acc, o.curve_test_acc] for o in outcomes])
+    return np.array([[o.curve_train_loss, o.curve_val, o.curve_test] for o in outcomes])
 
 
 def _plain(graphs: GraphSet, task: Task, reference: ModuleType) -> np.ndarray:

@@ -38,7 +38,7 @@ def test_the_first_epoch_of_the_highest_validation_accuracy() -> None:
     curves = ([3.0, 2.0, 1.0, 0.5], [0.5, 0.9, 0.9, 0.1], [0.1, 0.2, 0.3, 1.0])
     outcome = Outcome.of(4, 7, *(np.array(c, np.float32) for c in curves))
     assert (outcome.fold, outcome.seed, outcome.best_epoch) == (4, 7, 1)
-    assert outcome.test_acc == pytest.approx(0.2)
+    assert outcome.test_score == pytest.approx(0.2)
     assert outcome.train_loss == 2.0
     assert outcome.diverged_epoch is None
 
@@ -49,5 +49,5 @@ def test_a_loss_that_is_not_finite_is_a_divergence(value: float) -> None:
     good = np.full(4, 0.9, np.float32)
     outcome = Outcome.of(0, 0, loss, good, good)
     assert outcome.diverged_epoch == 2
-    assert np.isnan(outcome.test_acc)
-    assert np.isnan(outcome.val_acc)
+    assert np.isnan(outcome.test_score)
+    assert np.isnan(outcome.val_score)

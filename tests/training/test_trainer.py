@@ -25,7 +25,7 @@ def lanes_of(graphs: GraphSet, count: int = 3, folds: int = 5) -> list[Lane]:
 
 
 def curves_of(outcome: Outcome) -> np.ndarray:
-    return np.stack([outcome.curve_train_loss, outcome.curve_val_acc, outcome.curve_test_acc])
+    return np.stack([outcome.curve_train_loss, outcome.curve_val, outcome.curve_test])
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
@@ -158,10 +158,10 @@ def test_an_interrupted_training_goes_on_to_the_same_bits(
     assert len(calls) > 6
     for got, right in zip(outcomes, expected, strict=True):
         assert np.array_equal(curves_of(got), curves_of(right))
-        assert (got.fold, got.best_epoch, got.test_acc) == (
+        assert (got.fold, got.best_epoch, got.test_score) == (
             right.fold,
             right.best_epoch,
-            right.test_acc,
+            right.test_score,
         )
 
 
@@ -190,7 +190,7 @@ def test_a_finished_checkpoint_gives_the_outcomes_back(toy: GraphSet, tmp_path: 
     called: list[int] = []
     again = fit(toy, task, SHORT, lanes, checkpoint=path, progress=called.append)
     assert called == []
-    assert [o.test_acc for o in again] == [o.test_acc for o in first]
+    assert [o.test_score for o in again] == [o.test_score for o in first]
 
 
 def test_a_lane_that_diverges_harms_no_other(
@@ -212,7 +212,7 @@ def test_a_lane_that_diverges_harms_no_other(
     monkeypatch.setattr(Group, "__init__", broken)
     outcomes = fit(toy, task, SHORT, lanes)
     assert outcomes[1].diverged_epoch == 0
-    assert np.isnan(outcomes[1].test_acc)
+    assert np.isnan(outcomes[1].test_score)
     for lane in (0, 2):
         assert outcomes[lane].diverged_epoch is None
         assert np.array_equal(curves_of(outcomes[lane]), curves_of(expected[lane]))

@@ -90,7 +90,7 @@ def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
 def assert_same(got: list[Outcome], expected: list[Outcome]) -> None:
     for one, other in zip(got, expected, strict=True):
         assert (one.fold, one.best_epoch) == (other.fold, other.best_epoch)
-        for curve in ("curve_train_loss", "curve_val_acc", "curve_test_acc"):
+        for curve in ("curve_train_loss", "curve_val", "curve_test"):
             assert np.array_equal(getattr(one, curve), getattr(other, curve))
 
 

@@ -52,10 +52,10 @@ class Lines(Watcher):
         self._done[job] = 1.0
         self._finished += 1
         learnt = [o for o in outcomes if not o.diverged]
-        best = max(learnt, key=lambda o: o.trained.val_acc, default=None)
+        best = max(learnt, key=lambda o: o.trained.val_score, default=None)
         result = "none is finite"
         if best is not None:
-            result = f"up to {100 * best.trained.test_acc:.1f} % ({best.variant})"
+            result = f"up to {100 * best.trained.test_score:.1f} % ({best.variant})"
         place = f"[{self._finished}/{self._total}]"
         self.say(f"{place} {job}: {result}, {format_duration(seconds)}{self.left()}")
 

@@ -88,8 +88,9 @@ class _Row:
 
     @classmethod
     def of(cls, group: Group, needs: Needs | None, paces: Sequence[Pace], workers: int) -> "_Row":
-        trainings = sum(cell.folds for cell in group.cells)
-        seconds = estimate(group.cells, paces, workers).seconds if paces else None
+        trainings = sum(cell.trainings for cell in group.cells)
+        expected = estimate(group.cells, paces, workers)
+        seconds = expected.seconds if expected.is_known else None
         dataset = group.cells[0].data
         return cls(str(group), dataset, len(group.cells), trainings, needs, seconds)
 

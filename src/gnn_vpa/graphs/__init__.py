@@ -3,6 +3,12 @@
 from .cache import cache_dir as cache_dir
 from .cache import read_cached as read_cached
 from .colours import refine as refine
+from .divisions import Division as Division
+from .divisions import FixedDivision as FixedDivision
+from .divisions import GroupedDivision as GroupedDivision
+from .divisions import GroupsAsked as GroupsAsked
+from .divisions import SplitsAsked as SplitsAsked
+from .divisions import division as division
 from .download import TU_COLLECTION as TU_COLLECTION
 from .download import download as download
 from .features import FeatureKind as FeatureKind
@@ -19,27 +25,41 @@ from .merge import Merged as Merged
 from .merge import merge as merge
 from .splits import Split as Split
 from .splits import splits as splits
+from .targets import TargetKind as TargetKind
+from .targets import kind_of as kind_of
+from .targets import missing_remark as missing_remark
+from .targets import with_target as with_target
 from .tu import read_tu as read_tu
 
 __all__ = [
     "TU_COLLECTION",
     "AbsentError",
+    "Division",
     "FeatureKind",
     "Features",
+    "FixedDivision",
     "GraphSet",
+    "GroupedDivision",
+    "GroupsAsked",
     "Level",
     "Merged",
     "Split",
+    "SplitsAsked",
+    "TargetKind",
     "cache_dir",
+    "division",
     "download",
     "download_dir",
     "features",
     "find_archives",
+    "kind_of",
     "levels",
     "load",
     "merge",
+    "missing_remark",
     "read_cached",
     "read_tu",
     "refine",
     "splits",
+    "with_target",
 ]

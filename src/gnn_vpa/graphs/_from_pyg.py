@@ -1,48 +1,65 @@
 """A user's own PyG graphs as one data set."""
 
 from collections.abc import Iterable
+from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ..errors import GnnVpaError, UsageError
 from .graphset import GraphSet
+from .targets import TargetKind, Targets, targets_of
 
 
-def from_pyg(graphs: Iterable[Data], name: str) -> GraphSet:
+def from_pyg(
+    graphs: Iterable[Data],
+    name: str,
+    target: str = "y",
+    kind: TargetKind | Literal["auto"] = "auto",
+) -> GraphSet:
     """See `GraphSet.from_pyg`."""
     graphs = list(graphs)
     if not graphs:
         raise UsageError(f"{name}: there is no graph in it")
     for index, graph in enumerate(graphs):
-        if (fault := _fault(graph, graphs[0])) is not None:
+        if (fault := _fault(graph, graphs[0], target)) is not None:
             raise UsageError(f"{name}, graph {index}: {fault}")
-    classes = np.unique([_class(graph) for graph in graphs], return_inverse=True)[1]
+    learned = _targets(graphs, name, target, kind)
     node_ptr = _pointers(torch.tensor([int(graph.num_nodes or 0) for graph in graphs]))
     nodes = int(node_ptr[-1])
-    source, target = torch.cat(
+    sources, targets = torch.cat(
         [graph.edge_index + first for graph, first in zip(graphs, node_ptr.tolist(), strict=False)],
         dim=1,
     ).cpu()
-    order = (target * nodes + source).argsort(stable=True)
+    order = (targets * nodes + sources).argsort(stable=True)
     attributes = _stack([graph.edge_attr for graph in graphs])
     try:
         return GraphSet(
-            name=name,
+            name=name if target == "y" else f"{name}:{target}",
             node_ptr=node_ptr,
-            rowptr=_pointers(torch.bincount(target, minlength=nodes)),
-            col=source[order].int(),
-            y=torch.from_numpy(classes),
+            rowptr=_pointers(torch.bincount(targets, minlength=nodes)),
+            col=sources[order].int(),
+            y=learned.y,
             node_attributes=_stack([graph.x for graph in graphs]),
             edge_attributes=None if attributes is None else attributes[order],
+            class_names=learned.class_names,
         )
     except GnnVpaError as error:  # a number that is not finite: the user's own
         raise UsageError(str(error)) from error
 
 
-def _fault(graph: object, first: Data) -> str | None:
+def _targets(
+    graphs: list[Data], name: str, target: str, kind: TargetKind | Literal["auto"]
+) -> Targets:
+    nodes = [int(graph.num_nodes or 0) for graph in graphs]
+    try:
+        return targets_of([graph[target] for graph in graphs], kind, nodes, target)
+    except ValueError as error:
+        raise UsageError(f"{name}, {error}") from None
+
+
+def _fault(graph: object, first: Data, target: str) -> str | None:
     """Say what is wrong with a graph, if anything."""
     if not isinstance(graph, Data):
         return f"expected a torch_geometric.data.Data, got {type(graph).__name__}"
@@ -51,8 +68,8 @@ def _fault(graph: object, first: Data) -> str | None:
         return "edge_index must be an int64 tensor [2, edges]"
     if edges.numel() and (edges.min() < 0 or edges.max() >= nodes):
         return f"edge_index goes from {edges.min()} to {edges.max()}, with {nodes} nodes"
-    if _class(graph) is None:
-        return f"y must be one whole number, the class, but is {graph.y}"
+    if graph.get(target) is None:
+        return f"it has no {target}, which is to be learned: give it, or NaN where it is missing"
     for field, rows in (("x", nodes), ("edge_attr", edges.size(1))):
         value = graph.get(field)
         if _columns(value) != _columns(first.get(field)):
@@ -60,13 +77,6 @@ def _fault(graph: object, first: Data) -> str | None:
         if value is not None and len(value) != rows:
             return f"{field} must have {rows} rows, but has {len(value)}"
     return None
-
-
-def _class(graph: Data) -> int | None:
-    y = graph.y
-    if isinstance(y, Tensor) and y.numel() == 1 and not y.is_floating_point():
-        return int(y)
-    return y if isinstance(y, int) else None
 
 
 def _columns(value: Tensor | None) -> int | None:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import torch
@@ -13,6 +14,9 @@ from torch_geometric.data import Data
 from ..errors import GnnVpaError, UsageError
 from ..paper import Statistics
 from .features import Features, label_features
+from .targets import TargetKind, check_targets, kind_of, known, num_outputs
+
+_COUNTED = {"classes": "classes", "labels": "labels", "regression": "targets"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,10 +31,14 @@ class GraphSet:
         node_ptr: [G + 1], int64.
         rowptr: [N + 1], int64.
         col: [E], int32.
-        y: Class of each graph, counted from 0: [G], int64.
+        y: What is learned: classes counted from 0, [G] int64; or labels, [G, T] int8; or numbers,
+            [G, T] float32. `targets.py` says what stands where one is missing.
         node_labels: Labels counted from 0: [N, columns], int64 (most sets have one column).
         node_attributes: [N, A], float32.
         edge_attributes: Attributes, then one-hot labels, in the order of `col`: [E, B], float32.
+        graph_attributes: Numbers that may be learned instead of `y`, see `with_target`: [G, C],
+            float32, NaN where one is missing.
+        class_names: What the classes are called, where they are text.
 
     Raises:
         GnnVpaError: The parts do not fit together, or a number is not finite.
@@ -54,23 +62,26 @@ class GraphSet:
     node_labels: Tensor | None = None
     node_attributes: Tensor | None = None
     edge_attributes: Tensor | None = None
+    graph_attributes: Tensor | None = None
+    class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         self._check_pointers("node_ptr", self.node_ptr, self.num_graphs, self.num_nodes)
         self._check_pointers("rowptr", self.rowptr, self.num_nodes, self.num_edges)
         self._check_columns()
-        for field in ("y", "node_labels"):
-            tensor = getattr(self, field)
-            if tensor is None:
-                continue
-            if tensor.dtype != torch.int64:
-                raise GnnVpaError(f"{self.name}: {field} must be int64, but is {tensor.dtype}")
-            if bool((tensor < 0).any()):
-                raise GnnVpaError(f"{self.name}: {field} must count from 0, but has {tensor.min()}")
+        self._check_targets()
+        if (labels := self.node_labels) is not None:
+            if labels.dtype != torch.int64:
+                raise GnnVpaError(f"{self.name}: node_labels must be int64, but is {labels.dtype}")
+            if bool((labels < 0).any()):
+                raise GnnVpaError(
+                    f"{self.name}: node_labels must count from 0, but has {labels.min()}"
+                )
         for field, rows in (
             ("node_labels", self.num_nodes),
             ("node_attributes", self.num_nodes),
             ("edge_attributes", self.num_edges),
+            ("graph_attributes", self.num_graphs),
         ):
             tensor = getattr(self, field)
             if tensor is not None and (tensor.dim() != 2 or len(tensor) != rows):
@@ -79,9 +90,14 @@ class GraphSet:
 
     def __repr__(self) -> str:
         return (
-            f"GraphSet({self.name!r}, graphs={self.num_graphs}, classes={self.num_classes}, "
-            f"nodes={self.num_nodes}, edges={self.num_edges})"
+            f"GraphSet({self.name!r}, graphs={self.num_graphs}, {_COUNTED[self.kind]}="
+            f"{self.num_outputs}, nodes={self.num_nodes}, edges={self.num_edges})"
         )
+
+    @property
+    def kind(self) -> TargetKind:
+        """What is learned: ``"classes"``, ``"labels"`` or ``"regression"``."""
+        return kind_of(self.y)
 
     @property
     def num_graphs(self) -> int:
@@ -101,13 +117,17 @@ class GraphSet:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        tensors = [getattr(self, field.name) for field in fields(self)]
-        return sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
+        return sum(tensor.nbytes for tensor in self.tensors().values())
 
     @cached_property
+    def num_outputs(self) -> int:
+        """Number of outputs of a network: one for each class, label or target."""
+        return num_outputs(self.y)
+
+    @property
     def num_classes(self) -> int:
-        """Number of classes."""
-        return int(self.y.max()) + 1 if len(self.y) else 0
+        """Number of classes; 0 where something else is learned."""
+        return self.num_outputs if self.kind == "classes" else 0
 
     @cached_property
     def own_features(self) -> Features | None:
@@ -140,7 +160,7 @@ class GraphSet:
         target = torch.repeat_interleave(torch.arange(last - first), rows.diff())
         source, order = (self.col[edges].long() - first).sort(stable=True)
         own = self.own_features
-        data = Data(edge_index=torch.stack([source, target[order]]), y=self.y[index : index + 1])
+        data = Data(edge_index=torch.stack([source, target[order]]), y=self._target(index))
         if own is None:
             data.num_nodes = last - first
         else:
@@ -160,11 +180,23 @@ class GraphSet:
         return [self.graph(index) for index in range(self.num_graphs)]
 
     @staticmethod
-    def from_pyg(graphs: Iterable[Data], name: str = "custom") -> "GraphSet":
+    def from_pyg(
+        graphs: Iterable[Data],
+        name: str = "custom",
+        target: str = "y",
+        kind: TargetKind | Literal["auto"] = "auto",
+    ) -> "GraphSet":
         """Make a data set of one's own graphs.
 
         Edges are kept as they are, parallel ones and self-loops too. Classes are numbered in
         sorted order; `x` becomes the node attributes and `edge_attr` the edge attributes.
+
+        Args:
+            graphs: The graphs.
+            name: What the data set is called; another target than `y` is added to it.
+            target: The attribute of each graph that is learned: a whole number or text (its class),
+                or numbers [1, T]; NaN where it is missing.
+            kind: What it is, see `with_target`.
 
         Raises:
             UsageError: A graph cannot be used; the message says which and why.
@@ -176,7 +208,7 @@ class GraphSet:
         """
         from ._from_pyg import from_pyg
 
-        return from_pyg(graphs, name)
+        return from_pyg(graphs, name, target, kind)
 
     def statistics(self) -> Statistics:
         """Return the numbers that data sets are described by.
@@ -206,8 +238,8 @@ class GraphSet:
             >>> list(GraphSet.from_pyg([single]).tensors())
             ['node_ptr', 'rowptr', 'col', 'y']
         """
-        values = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
-        return {name: value for name, value in values.items() if value is not None}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
     def checksum(self) -> str:
         """Return a SHA-256 of the content: the same for the same data from any source.
@@ -222,7 +254,28 @@ class GraphSet:
         for name, tensor in self.tensors().items():
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
             digest.update(tensor.contiguous().numpy().data)
+        if self.class_names is not None:
+            digest.update(f"class_names {self.class_names}\n".encode())
         return digest.hexdigest()
+
+    def _target(self, index: int) -> Tensor | str:
+        """Return what is learned of a graph in a form that `from_pyg` takes."""
+        own = self.y[index : index + 1]
+        if self.kind == "labels":
+            return torch.where(known(own), own.float(), torch.nan)
+        if self.kind == "classes" and not bool(known(own)):
+            return torch.tensor([torch.nan])
+        return own if self.class_names is None else self.class_names[int(own)]
+
+    def _check_targets(self) -> None:
+        try:
+            check_targets(self.y)
+        except GnnVpaError as error:
+            raise GnnVpaError(f"{self.name}: {error}") from None
+        if self.class_names is not None and len(self.class_names) < self.num_classes:
+            raise GnnVpaError(
+                f"{self.name}: {len(self.class_names)} class_names for {self.num_classes} classes"
+            )
 
     def _check_pointers(self, field: str, pointers: Tensor, count: int, total: int) -> None:
         fits = len(pointers) == count + 1 and pointers[0] == 0 and pointers[-1] == total
@@ -257,6 +310,14 @@ class GraphSet:
                 f"{self.name}: {field} of {where}, column {column} (counted from 0) is "
                 f"{tensor[row, column].item()}: give a finite number of 32 bits, or leave the "
                 "graph out"
+            )
+
+        attributes = self.graph_attributes
+        if attributes is not None and bool(attributes.isinf().any()):
+            graph, column = attributes.isinf().nonzero()[0].tolist()
+            raise GnnVpaError(
+                f"{self.name}: graph_attributes of graph {graph}, column {column} (counted from 0) "
+                "is not finite: give a finite number of 32 bits"
             )
 
     def _node(self, node: int) -> str:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from torch_geometric.data import Data, Dataset
 
@@ -15,6 +16,7 @@ from .cache import read_cached
 from .graphset import GraphSet
 from .locate import find_archives
 from .reference import call_reference
+from .targets import TargetKind, missing_remark, with_target
 
 _log = logging.getLogger("gnn_vpa")
 
@@ -41,6 +43,8 @@ class AbsentError(UsageError):
 def load(
     name: str | os.PathLike[str] | GraphSet | Iterable[Data],
     data_dir: str | os.PathLike[str] | None = None,
+    target: str | None = None,
+    kind: TargetKind | Literal["auto"] = "auto",
 ) -> GraphSet:
     """Load a data set.
 
@@ -50,6 +54,9 @@ def load(
             returns PyG `Data` objects. Or the graphs themselves: a `GraphSet`, PyG `Data` objects
             or a data set of PyG.
         data_dir: A folder to look in first.
+        target: What is learned of each graph: an attribute of PyG's graphs, or a column as
+            `with_target` has it. None: `y`, which is TU's class where there is one.
+        kind: What the target is, see `with_target`.
 
     Raises:
         UsageError: There is no such data set; the message has the nearest names and what to do.
@@ -61,12 +68,12 @@ def load(
         gnn_vpa.errors.UsageError: no data set is called 'MUTAGG': did you mean MUTAG?
     """
     if isinstance(name, str | os.PathLike):
-        graphs = _read(os.fspath(name), data_dir)
+        graphs = _read(os.fspath(name), data_dir, target, kind)
     elif isinstance(name, GraphSet):
         # A new one: what the old one has worked out may be of earlier values of its tensors.
-        graphs = replace(name)
+        graphs = with_target(replace(name), target, kind)
     else:
-        graphs = GraphSet.from_pyg(_listed(name), *_name_of(name))
+        graphs = GraphSet.from_pyg(_listed(name), _name_of(name), target or "y", kind)
     if graphs.num_edges == 0:
         raise UsageError(f"{graphs.name}: none of its graphs has an edge to pass a message along")
     _remark(graphs)
@@ -75,6 +82,8 @@ def load(
 
 def _remark(graphs: GraphSet) -> None:
     """Say what is odd about a data set, though it can be used."""
+    if (remark := missing_remark(graphs)) is not None:
+        _log.warning("%s", remark)
     if graphs.num_classes == 1:
         _log.warning(
             "%s: all %d graphs are of one class, so that any model is right about all of them",
@@ -87,11 +96,18 @@ def _remark(graphs: GraphSet) -> None:
         _log.warning("%s: %d graph(s) have no edge", graphs.name, isolated)
 
 
-def _read(text: str, data_dir: str | os.PathLike[str] | None) -> GraphSet:
+def _read(
+    text: str,
+    data_dir: str | os.PathLike[str] | None,
+    target: str | None,
+    kind: TargetKind | Literal["auto"],
+) -> GraphSet:
     path = Path(text)
     if path.suffix == ".zip" or path.name != text or (path.is_dir() and has_archive(path)):
-        return read_cached(path)
-    return _call(text) if ":" in text else _load_named(text, data_dir)
+        return with_target(read_cached(path), target, kind)
+    if ":" in text:
+        return _call(text, target, kind)
+    return with_target(_load_named(text, data_dir), target, kind)
 
 
 def _listed(graphs: Iterable[Data]) -> list[Data]:
@@ -104,12 +120,12 @@ def _listed(graphs: Iterable[Data]) -> list[Data]:
         ) from error
 
 
-def _name_of(graphs: object) -> list[str]:
-    """Return what a data set of PyG calls itself, or its class; nothing for a mere list."""
+def _name_of(graphs: object) -> str:
+    """Return what a data set of PyG calls itself, or its class; "custom" for a mere list."""
     if not isinstance(graphs, Dataset):
-        return []
+        return "custom"
     name = getattr(graphs, "name", None)
-    return [name if isinstance(name, str) and name else type(graphs).__name__]
+    return name if isinstance(name, str) and name else type(graphs).__name__
 
 
 def _load_named(name: str, data_dir: str | os.PathLike[str] | None) -> GraphSet:
@@ -125,7 +141,7 @@ def _load_named(name: str, data_dir: str | os.PathLike[str] | None) -> GraphSet:
     return read_cached(archives[archive])
 
 
-def _call(reference: str) -> GraphSet:
+def _call(reference: str, target: str | None, kind: TargetKind | Literal["auto"]) -> GraphSet:
     """Make a data set of what `module:function` returns."""
     expected = "a list of PyG Data objects"
     made = call_reference(reference, expected)
@@ -135,4 +151,4 @@ def _call(reference: str) -> GraphSet:
         raise UsageError(
             f"{reference!r} must return {expected}, but failed with {type(error).__name__}: {error}"
         ) from error
-    return GraphSet.from_pyg(graphs, name=reference)
+    return GraphSet.from_pyg(graphs, reference, target or "y", kind)

@@ -62,7 +62,7 @@ class CapturedGroup(Group):
         self.tables = tables
         tasks = tables.by_level.tasks
         self._task_of_lane = torch.tensor(
-            [tasks.index(task) for task, _ in trainings], device=self.device
+            [tasks.index(training.task) for training in trainings], device=self.device
         )
         self._evaluation_batches = self._plan_evaluation()
 

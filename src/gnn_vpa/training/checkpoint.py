@@ -26,7 +26,7 @@ from .task import Lane, Outcome, Protocol, Task, Training
 from .workers import Job, Report
 
 _log = logging.getLogger("gnn_vpa")
-_FORMAT = 3  # of the file
+_FORMAT = 4  # of the file
 _PAUSE = 20.0  # seconds between two states of a group
 
 
@@ -43,14 +43,15 @@ class Checkpoint:
         path: Path | None,
         graphs: GraphSet,
         tasks: Sequence[Task],
-        protocol: Protocol,
+        protocols: Sequence[Protocol],
         lanes: Sequence[Lane],
         settings: tuple[object, ...],
     ) -> None:
         self._path = path
         self.pause = float("inf") if path is None else _PAUSE
         # Only the very same trainings may go on from it.
-        parts = [graphs.name, graphs.checksum(), *tasks, protocol, settings]
+        parts = [graphs.name, graphs.checksum(), settings]
+        parts += [(t, t.source, p) for t, p in zip(tasks, protocols, strict=True)]
         parts += [(lane.fold, lane.seed, *(ids.tolist() for ids in lane.split)) for lane in lanes]
         self._header = {
             "format": _FORMAT,

@@ -42,8 +42,8 @@ class Group(ABC):
         dtype: torch.dtype,
     ) -> None:
         self.device, self.protocol, self.model = device, protocol, model
-        self.lanes = [lane for _, lane in trainings]
-        self.keys = [(graphs.name, task, lane.fold, lane.seed) for task, lane in trainings]
+        self.lanes = [training.lane for training in trainings]
+        self.keys = [(graphs.name, task, lane.fold, lane.seed) for task, lane, _ in trainings]
         models = [initial_model(graphs, training, dtype).to(device) for training in trainings]
         self.params, self.buffers = stack_module_state(models)
         self.optimizer = torch.optim.Adam(

@@ -33,7 +33,7 @@ def initial_model(graphs: GraphSet, training: Training, dtype: torch.dtype) -> M
         >>> initial_model(data, Training(task, lane), torch.float32).aggr
         'vpa'
     """
-    task, lane = training
+    task, lane, _ = training
     start = task.start
     if start not in STARTS:
         raise UsageError(f"start: {start!r} is unknown, expected one of {', '.join(STARTS)}.")

@@ -68,7 +68,7 @@ class LevelTables(NamedTuple):
 
 def model_for(task: Task, graphs: GraphSet) -> Model:
     """Build the model of a task for a data set, with weights from the global generator."""
-    return task.build(features(graphs, task.features).width, graphs.num_classes)
+    return task.build(features(graphs, task.features).width, graphs.num_outputs)
 
 
 def level_tables(

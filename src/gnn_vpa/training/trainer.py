@@ -2,8 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from .captured import CapturedGroup
 from .checkpoint import Checkpoint
 from .group import Group
 from .interrupts import Impatience, deferred
-from .lanes import families
+from .lanes import family_of
 from .layered import Layered
 from .layered_group import LayeredGroup
 from .level_tables import level_tables, model_for
@@ -33,7 +34,7 @@ LONG_EPOCH_S = 0.5  # seconds of an epoch that Ctrl-C breaks off, instead of wai
 def fit(
     graphs: GraphSet,
     task: Task | Sequence[Task],
-    protocol: Protocol,
+    protocol: Protocol | Sequence[Protocol],
     lanes: Sequence[Lane],
     *,
     device: torch.device | str = "cpu",
@@ -42,8 +43,9 @@ def fit(
     dtype: torch.dtype = torch.float32,
     merging: bool = True,
     workers: int | None = None,
+    keep_weights: bool = False,
 ) -> list[Outcome]:
-    """Train a model on every lane, and choose each lane's epoch by its validation accuracy.
+    """Train a model on every lane, and choose each lane's epoch by its validation score.
 
     A lane's random numbers (initial weights, order of graphs, dropout) depend on the data set's
     name, the task, its fold and its seed alone. The outcome on the CPU is the same to the bit
@@ -55,18 +57,19 @@ def fit(
 
     Args:
         graphs: The data set.
-        task: The model and its features. Of several tasks, those that differ in their aggregation
-            alone share every step on a GPU.
-        protocol: How it is trained.
+        task: The model and its features. Of several tasks, those of a family (`lanes.py`) share
+            every step on a GPU.
+        protocol: How it is trained; of several, each belongs to one of as many tasks.
         lanes: The trainings: folds, seeds.
         device: Where.
         checkpoint: A file to write now and then, and to go on from if it is there.
-        progress: Called with the number of epochs done, of ``protocol.epochs``.
+        progress: Called with the number of epochs done, of the protocol's (of the longest).
         dtype: Type of weights and features.
         merging: Whether to merge nodes that look alike, where that pays. It is exact.
         workers: Number of processes that divide the lanes on the CPU, this one among them, with
             one thread each. None: this one alone, with as many threads as torch has. On a GPU
             it does not matter.
+        keep_weights: Whether outcomes are to have the networks' weights at the best epoch.
 
     Returns:
         The outcomes, in the order of the lanes; of several tasks one after the other.
@@ -80,32 +83,56 @@ def fit(
         >>> data = GraphSet.from_pyg(graphs, name="toy")
         >>> lanes = [Lane(fold, split) for fold, split in enumerate(splits(data.y, folds=4))]
         >>> outcomes = fit(data, Task("gin", "vpa"), Protocol(epochs=30), lanes)
-        >>> outcomes[0].test_acc
+        >>> outcomes[0].test_score
         1.0
     """
-    _check(graphs, protocol, lanes, workers)
     device = torch.device(device)
     tasks = [task] if isinstance(task, Task) else list(task)
-    settings = (dtype, merging, device.type)
-    saved = Checkpoint(checkpoint, graphs, tasks, protocol, lanes, settings)
-    kinds = families(tasks) if _shares_steps(device) else [[task] for task in tasks]
-    order = [Training(task, lane) for kind in kinds for task in kind for lane in lanes]
-    done = dict.fromkeys(saved.outcomes, protocol.epochs)
+    protocols = [protocol] * len(tasks) if isinstance(protocol, Protocol) else list(protocol)
+    _check(graphs, tasks, protocols, lanes, workers)
+    settings = (dtype, merging, device.type, keep_weights)
+    saved = Checkpoint(checkpoint, graphs, tasks, protocols, lanes, settings)
+    kinds = _kinds(tasks, protocols, _shares_steps(device))
+    trainings = [
+        Training(t, lane, p) for t, p in zip(tasks, protocols, strict=True) for lane in lanes
+    ]
+    # A family's trainings stand together; each is known by its place in this order.
+    order = [
+        number * len(lanes) + k for kind in kinds for number in kind for k in range(len(lanes))
+    ]
+    longest = max(own.epochs for own in protocols)
+    done = dict.fromkeys(saved.outcomes, float(longest))
     workers = None if _shares_steps(device) else workers
 
     def tell(report: Report) -> None:
-        done.update(dict.fromkeys(report.places, report.epoch))
+        share = report.epoch / trainings[order[report.places.start]].protocol.epochs
+        done.update(dict.fromkeys(report.places, longest * (1.0 if report.outcomes else share)))
         if progress is not None and report.outcomes is None:
-            progress(sum(done.values()) // len(order))
+            progress(int(sum(done.values()) / len(order)))
 
+    place = 0
     with one_thread() if workers else nullcontext():
         for kind in kinds:
-            family = Family(graphs, kind, protocol, device, dtype, merging)
-            own = [place for place, training in enumerate(order) if training.task in kind]
-            jobs = _unfinished(family.groups([order[place] for place in own]), own[0], saved)
+            own = [trainings[n] for n in order[place : place + len(kind) * len(lanes)]]
+            family = Family(
+                graphs, [tasks[n] for n in kind], protocols[kind[0]], device, dtype, merging,
+                keep_weights,
+            )  # fmt: skip
+            jobs = _unfinished(family.groups(own), place, saved)
             train_in_processes(family.train, jobs, workers or 1, saved.keep, tell)
-    by_training = {_key(order[place]): outcome for place, outcome in saved.outcomes.items()}
-    return [by_training[_key(Training(task, lane))] for task in tasks for lane in lanes]
+            place += len(own)
+    by_training = {order[place]: outcome for place, outcome in saved.outcomes.items()}
+    return [by_training[number] for number in range(len(trainings))]
+
+
+def _kinds(tasks: Sequence[Task], protocols: Sequence[Protocol], together: bool) -> list[list[int]]:
+    """Divide tasks, by their numbers, into families; each is one of its own if not together."""
+    if not together:
+        return [[number] for number in range(len(tasks))]
+    found: dict[Hashable, list[int]] = {}
+    for number, pair in enumerate(zip(tasks, protocols, strict=True)):
+        found.setdefault(family_of(*pair), []).append(number)
+    return list(found.values())
 
 
 class Family:
@@ -119,8 +146,10 @@ class Family:
         device: torch.device,
         dtype: torch.dtype,
         merging: bool,
+        keep_weights: bool = False,
     ) -> None:
         self.graphs, self.protocol, self.device, self.dtype = graphs, protocol, device, dtype
+        self.keep_weights = keep_weights
         with torch.random.fork_rng(devices=[]):
             # The lanes' weights take turns in it.
             self.model = model_for(tasks[0], graphs).to(device, dtype)
@@ -283,20 +312,26 @@ def _halves(
     return [list(trainings[:half]), list(trainings[half:])]
 
 
-def _key(training: Training) -> tuple[Task, int, int]:
-    return training.task, training.lane.fold, training.lane.seed
-
-
 def _check(
-    graphs: GraphSet, protocol: Protocol, lanes: Sequence[Lane], workers: int | None
+    graphs: GraphSet,
+    tasks: Sequence[Task],
+    protocols: Sequence[Protocol],
+    lanes: Sequence[Lane],
+    workers: int | None,
 ) -> None:
     if workers is not None and workers < 1:
         raise UsageError(f"workers: expected a number from 1 on, or None, got {workers}.")
-    for name, value in vars(protocol).items():
-        if value <= 0:
-            raise UsageError(f"{name}: expected more than 0, got {value}.")
-    if len(lanes) == 0:
-        raise UsageError("lanes: there is nothing to train; pass at least one fold.")
+    if len(lanes) == 0 or len(tasks) == 0:
+        raise UsageError("lanes: there is nothing to train; pass at least one fold, and a task.")
+    if len(protocols) != len(tasks):
+        raise UsageError(
+            f"protocol: expected one, or one for each of {len(tasks)} tasks, got {len(protocols)}."
+        )
+    for own in protocols:
+        if replace(own, epochs=1, batch_size=1, learning_rate=1.0) != Protocol(1, 1, 1.0):
+            raise GnnVpaError(f"{own.settings()}: some of it is not there yet.")
+    if graphs.kind != "classes":
+        raise GnnVpaError(f"{graphs.name}: {graphs.kind} are not there yet.")
     for lane in lanes:
         for part, ids in zip(lane.split._fields, lane.split, strict=True):
             if len(ids) == 0:

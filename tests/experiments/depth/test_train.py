@@ -40,7 +40,7 @@ def test_a_network_does_not_know_of_those_beside_it(graphs: GraphSet, split: Spl
 def test_it_learns_what_can_be_learnt(graphs: GraphSet, split: Split) -> None:
     chosen = [Variant(aggr, "calibrated", True) for aggr in ("sum", "vpa")]
     outcomes = _train(graphs, split, 8, chosen, Training(epochs=60, width=16, batch_size=8))
-    assert [outcome.trained.test_acc for outcome in outcomes] == [1, 1]
+    assert [outcome.trained.test_score for outcome in outcomes] == [1, 1]
 
 
 @pytest.mark.parametrize("aggr", ["max", "vpa", "power(0.3)"])
@@ -57,7 +57,7 @@ def test_a_loss_that_is_not_finite_is_noticed(graphs: GraphSet, split: Split) ->
     wild = Training(epochs=5, width=4, learning_rate=math.inf)
     one = _train(graphs, split, 2, variants(("sum",), ("default",), (False,)), wild)[0]
     assert one.diverged
-    assert math.isnan(one.trained.test_acc)
+    assert math.isnan(one.trained.test_score)
 
 
 def test_the_random_state_is_left_alone(graphs: GraphSet, split: Split) -> None:

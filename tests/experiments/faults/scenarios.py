@@ -116,7 +116,7 @@ def checkpoint(folder: Path) -> int:
     logging.getLogger("gnn_vpa").addHandler(warnings)
 
     def opened(path: Path) -> Checkpoint:
-        return Checkpoint(path / "state.pt", TOY, [FIRST.task], PROTOCOL, LANES, ())
+        return Checkpoint(path / "state.pt", TOY, [FIRST.task], [PROTOCOL], LANES, ())
 
     def keep(path: Path, epoch: int) -> None:
         weights = torch.full((10_000,), float(epoch))  # more than what a file buffers

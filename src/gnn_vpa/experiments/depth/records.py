@@ -160,7 +160,7 @@ def _measured(outcome: Outcome) -> list[Any]:
     start = [outcome.signal[-1], outcome.gradient, loss[0], loss[-1]]
     if ended is not None:
         return [*start, ended, "", "", ""]
-    return [*start, "", trained.best_epoch, trained.val_acc, trained.test_acc]
+    return [*start, "", trained.best_epoch, trained.val_score, trained.test_score]
 
 
 def _add(

@@ -31,9 +31,9 @@ _HTML = """
 <th scope="col"{% if name in table.words %} class="text"{% endif %}>{{ name }}</th>
 {%- endfor %}</tr></thead>
 <tbody>
-{% for first, *rest in table.rows %}
-<tr><th scope="row">{{ first }}</th>
-{%- for cell in rest -%}
+{% for row in table.rows %}
+<tr><th scope="row">{{ row[0] }}</th>
+{%- for cell in row[1:] -%}
 <td{% if table.header[loop.index] in table.words %} class="text"{% endif %}>{{ cell }}</td>
 {%- endfor %}</tr>
 {% endfor %}

@@ -1,0 +1,12 @@
+"""Users' own models: how they are found, made, called and told apart."""
+
+from .adapter import Adapter as Adapter
+from .build import build as build
+from .build import check as check
+from .build import conversion as conversion
+from .build import unused_edge_features as unused_edge_features
+from .factories import elsewhere as elsewhere
+from .factories import factory as factory
+from .factories import is_own as is_own
+from .factories import register as register
+from .source import source_hash as source_hash
