@@ -67,7 +67,7 @@ class Results:
 
     @cached_property
     def folds(self) -> pd.DataFrame:
-        """A row for each finished fold, shares as fractions; no settings that others chose from."""
+        """A row for each finished fold, shares as fractions; what was chosen from is left out."""
         from .experiments import read_folds
 
         return read_folds(self.folder)

@@ -56,8 +56,8 @@ def fake_fit(monkeypatch: pytest.MonkeyPatch, toy: GraphSet) -> FakeFit:
     def load(source: str | GraphSet, *_: object) -> GraphSet:
         if isinstance(source, GraphSet):
             return source
-        mark = torch.full((toy.num_edges, 1), float(zlib.crc32(source.encode()) % 10**6))
-        return replace(toy, name=source, edge_attributes=mark)
+        mark = torch.full((toy.num_graphs, 1), float(zlib.crc32(source.encode()) % 10**6))
+        return replace(toy, name=source, graph_attributes=mark)
 
     fake = FakeFit()
     monkeypatch.setattr(runner, "fit", fake)

@@ -84,7 +84,7 @@ def test_a_group_has_the_same_seeds_of_every_task() -> None:
         "SGC on MUTAG, seed 3",
     ]
     for group in left:
-        assert len(group.cells) == len(group.tasks) * len(group.seeds)
+        assert len(group.cells) == len(group.methods) * len(group.runs)
 
 
 def test_baselines_and_the_cpu_keep_to_single_cells() -> None:

@@ -166,7 +166,7 @@ def run(
         data_dir=data_dir,
     )
     out = out or default_folder(grid.cells)
-    notes = [f"Left out: {text}." for text in grid.left_out] + grid.remarks
+    notes = [*(f"Left out: {text}." for text in grid.left_out), *grid.remarks]
     if plan:
         for note in notes:
             say(note, err=True)

@@ -246,7 +246,7 @@ class _Worker:
         alone = share * (1 if group.protocol is None else self.order.folds)
         self.store.record(results, session=self.session, seconds=alone, device=self.order.device)
         _tidy(self.checkpoints, {cell.key for cell in group.cells})
-        for cell, outcomes, _ in results:
+        for cell, outcomes, *_ in results:
             del self.unreported[cell.key]
             for outcome in outcomes:
                 if (epoch := outcome.diverged_epoch) is not None:

@@ -1,7 +1,7 @@
 """A user's own PyG graphs as one data set."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -10,6 +10,8 @@ from torch_geometric.data import Data
 from ..errors import GnnVpaError, UsageError
 from .graphset import GraphSet
 from .targets import TargetKind, Targets, targets_of
+
+_READ = ("x", "edge_index", "edge_attr", "y", "num_nodes")  # what else there is are columns
 
 
 def from_pyg(
@@ -44,6 +46,7 @@ def from_pyg(
             node_attributes=_stack([graph.x for graph in graphs]),
             edge_attributes=None if attributes is None else attributes[order],
             class_names=learned.class_names,
+            columns=_single_values(graphs),
         )
     except GnnVpaError as error:  # a number that is not finite: the user's own
         raise UsageError(str(error)) from error
@@ -57,6 +60,24 @@ def _targets(
         return targets_of([graph[target] for graph in graphs], kind, nodes, target)
     except ValueError as error:
         raise UsageError(f"{name}, {error}") from None
+
+
+def _single_values(graphs: list[Data]) -> dict[str, list[Any]]:
+    """Return what every graph has one value of, by name."""
+    found: dict[str, list[Any]] = {}
+    for name in graphs[0].keys():  # noqa: SIM118  (a graph is no mapping)
+        if name in _READ:
+            continue
+        values = [_single(graph.get(name)) for graph in graphs]
+        if all(value is not None for value in values):
+            found[name] = values
+    return found
+
+
+def _single(value: object) -> Any:
+    if isinstance(value, Tensor) and value.numel() == 1:
+        return value.item()
+    return value if isinstance(value, bool | int | float | str) else None
 
 
 def _fault(graph: object, first: Data, target: str) -> str | None:

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,7 @@ def read_json(path: Path, what: str) -> Any:
 # Splits -----------------------------------------------------------------------------------------
 
 _NAMES = {"train": "train", "validation": "valid", "valid": "valid", "val": "valid", "test": "test"}
+_SHOWN = {"train": "train", "valid": "validation", "test": "test"}
 
 
 def _is_one_fold(content: object) -> bool:
@@ -257,16 +259,16 @@ def _split(fold: Any, where: str, graphs: GraphSet) -> Split:
             f"{where}: expected train, validation and test by name, or a list of the three, got "
             f"{_shown(fold)}"
         )
-    parts = {name: _part(named[name], f"{where}, {name}", graphs) for name in Split._fields}
+    parts = [_part(named[part], f"{where}, {_SHOWN[part]}", graphs) for part in Split._fields]
     owner: dict[int, str] = {}
-    for name, part in parts.items():
+    for name, part in zip(_SHOWN.values(), parts, strict=True):
         for graph in part:
-            if graph in owner:
-                both = f"in {owner[graph]} and in {name}" if owner[graph] != name else f"in {name}"
-                twice = " twice" if owner[graph] == name else ""
-                raise UsageError(f"{where}: graph {graph} is {both}{twice}")
-            owner[graph] = name
-    return Split(**{name: torch.tensor(part, dtype=torch.int64) for name, part in parts.items()})
+            if (other := owner.setdefault(graph, name)) != name:
+                raise UsageError(f"{where}: graph {graph} is in {other} and in {name}")
+        if len(set(part)) < len(part):
+            twice = next(graph for graph in part if part.count(graph) > 1)
+            raise UsageError(f"{where}: graph {twice} is in {name} twice")
+    return Split(*(torch.tensor(part, dtype=torch.int64) for part in parts))
 
 
 def _by_name(fold: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -285,7 +287,7 @@ def _by_name(fold: Mapping[str, Any], where: str) -> dict[str, Any]:
         found[_NAMES[key]] = value
     for name in Split._fields:
         if name not in found:
-            raise UsageError(f"{where}: there is no {name} part: each fold needs all three")
+            raise UsageError(f"{where}: there is no {_SHOWN[name]} part: each fold needs all three")
     return found
 
 
@@ -338,7 +340,22 @@ def _group_name(value: object) -> str:
 
 
 def _column(graphs: GraphSet, name: str) -> list[Any]:
-    raise UsageError(f"{graphs.name} has no column {name!r}")
+    """Return a column of the data: a value for each graph."""
+    if name in graphs.columns:
+        return list(graphs.columns[name])
+    source, _, number = name.partition(":")
+    attributes = graphs.graph_attributes
+    there = sorted(graphs.columns)
+    if attributes is not None:
+        there += [f"attributes:{column}" for column in range(attributes.shape[1])]
+        if source == "attributes" and attributes.shape[1] == 1:
+            number = number or "0"
+        if source == "attributes" and number.isdecimal() and int(number) < attributes.shape[1]:
+            return attributes[:, int(number)].tolist()
+    near = get_close_matches(name, there, n=1)
+    has = f"it has {', '.join(there)}" if there else "it has none beside its graphs"
+    advice = f"did you mean {near[0]}?" if near else has
+    raise UsageError(f"{graphs.name} has no column {name!r}: {advice}")
 
 
 def _digest(text: str) -> str:

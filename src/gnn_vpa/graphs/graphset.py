@@ -1,10 +1,11 @@
 """One data set: all of its graphs in one compact structure."""
 
+import dataclasses
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -39,6 +40,8 @@ class GraphSet:
         graph_attributes: Numbers that may be learned instead of `y`, see `with_target`: [G, C],
             float32, NaN where one is missing.
         class_names: What the classes are called, where they are text.
+        columns: What else each graph has, by name: groups that stay together, masks. No network
+            sees it, and it is no part of the content.
 
     Raises:
         GnnVpaError: The parts do not fit together, or a number is not finite.
@@ -64,6 +67,7 @@ class GraphSet:
     edge_attributes: Tensor | None = None
     graph_attributes: Tensor | None = None
     class_names: tuple[str, ...] | None = None
+    columns: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check_pointers("node_ptr", self.node_ptr, self.num_graphs, self.num_nodes)
