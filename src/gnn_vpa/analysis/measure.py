@@ -17,6 +17,7 @@ ACCURACY = "accuracy"
 
 _SIGNIFICANT = 3  # digits of a score that is printed in its own unit
 _MOST_DECIMALS = 6
+_IN_UNITS = ("mae", "rmse")  # of what is predicted: not comparable between data sets
 
 
 @dataclass(frozen=True)
@@ -109,21 +110,6 @@ class Measure:
         return "points" if self.is_share else f"of {self.noun}"
 
 
-_KNOWN = {
-    entry.name: entry
-    for entry in (
-        Measure(ACCURACY, "Accuracy", True, True),
-        Measure("balanced_accuracy", "Balanced accuracy", True, True),
-        Measure("macro_f1", "Macro F1", True, True),
-        Measure("roc_auc", "ROC AUC", True, True),
-        Measure("average_precision", "Average precision", True, True),
-        Measure("mae", "MAE", False, False, has_unit=True),
-        Measure("rmse", "RMSE", False, False, has_unit=True),
-        Measure("r2", "R²", True, False),
-    )
-}
-
-
 def measure(name: str) -> Measure:
     """Return what is known of a metric.
 
@@ -134,9 +120,14 @@ def measure(name: str) -> Measure:
         >>> measure("rmse").higher_is_better
         False
     """
-    if name not in _KNOWN:
-        raise UsageError(f"the metric {name!r} is unknown: expected one of {', '.join(_KNOWN)}")
-    return _KNOWN[name]
+    from ..training import METRICS
+
+    if name not in METRICS:
+        raise UsageError(f"the metric {name!r} is unknown: expected one of {', '.join(METRICS)}")
+    entry = METRICS[name]
+    return Measure(
+        name, entry.title, entry.higher_is_better, entry.is_share, has_unit=name in _IN_UNITS
+    )
 
 
 def measure_of(frame: pd.DataFrame) -> Measure:

@@ -11,7 +11,6 @@ from gnn_vpa.errors import UsageError
 
 from ._published import is_social
 from .measure import ACCURACY, measure, metrics
-from .sources import told_apart
 from .style import BASELINES
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 RELEASED = "released"
 KEYS = ("dataset", "model", "aggregation", "variant", "features", "fold", "seed")
 #: What sets results apart as well, in frames that have it; without such a column there is nothing.
-MORE_KEYS = ("options", "protocol", "division")
+MORE_KEYS = ("options", "protocol")
 
 
 @dataclass(frozen=True, order=True)
@@ -32,7 +31,6 @@ class Setting:
         features: "auto" (what the paper's Table 1 uses), "degree" (its appendix) or "ones".
         options: what was given to the models beside the variant, as in "K=5, width=8".
         protocol: what sets the training apart from others of the same run, as in "3 epochs".
-        division: how the folds were made, where it is not as in the paper.
         metric: what the scores are, see `measure`.
 
     Example:
@@ -52,7 +50,6 @@ class Setting:
     features: str
     options: str = ""
     protocol: str = ""
-    division: str = ""
     metric: str = ACCURACY
 
     @property
@@ -70,7 +67,7 @@ class Setting:
             >>> Setting("released", "auto", "K=5", "3 epochs").models
             'released, K=5, 3 epochs'
         """
-        return _joined(self.variant, self.options, self.protocol, self.division)
+        return _joined(self.variant, self.options, self.protocol)
 
     @property
     def unusual(self) -> str:
@@ -99,8 +96,7 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
 
     Scores of different metrics have no common scale, so a metric is a part of its setting. A
     baseline does not depend on the models, nor on their training: it goes with every setting that
-    has its node features, division and metric, and stands alone only where nothing else was run. An
-    own model of several sources has a name for each of them (`told_apart`).
+    has its node features and metric, and stands alone only where nothing else was run.
 
     Example:
         >>> import pandas as pd
@@ -111,7 +107,6 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
         [('a', 1), ('b', 1)]
     """
     require_columns(frame, KEYS)
-    frame = told_apart(frame)
     # Curves have many rows and few distinct ones, so each of those is looked up once.
     pairs = list(zip(frame["dataset"], frame["features"], strict=True))
     canonical = {pair: _canonical(*pair) for pair in set(pairs)}
@@ -123,8 +118,7 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
     distinct = (keys if baseline.all() else keys[~baseline]).drop_duplicates()
     for setting in sorted(starmap(Setting, distinct.to_numpy().tolist()), key=_rank):
         same = (keys["features"] == setting.features) & (keys["metric"] == setting.metric)
-        same &= keys["division"] == setting.division
-        for name in ("variant", "options", "protocol"):
+        for name in ("variant", *MORE_KEYS):
             same &= baseline | (keys[name] == getattr(setting, name))
         yield setting, frame[same]
 

@@ -11,7 +11,6 @@ from .format import count
 from .measure import measure_of
 from .resampled import per_train
 from .settings import KEYS, Setting, require_columns, split_by_setting
-from .sources import told_apart
 from .style import BASELINES, method_label
 
 if TYPE_CHECKING:
@@ -57,7 +56,6 @@ def fold_scores(folds: pd.DataFrame) -> pd.DataFrame:
     """
     require_columns(folds, (*KEYS, "test_score", "status"))
     only_setting(folds)
-    folds = told_apart(folds)
     diverged = folds["status"] == "diverged"
     score = (measure_of(folds).scale * folds["test_score"].astype(float)).mask(diverged)
     trainings = folds.assign(score=score, diverged=diverged.astype(int), repeat=repeats(folds))
@@ -119,7 +117,7 @@ def summarise(folds: pd.DataFrame) -> pd.DataFrame:
             diverged=("diverged", "sum"),
         )
         .merge(of_repeats.groupby(CELL, as_index=False).agg(repeats_std=("score", "std")), on=CELL)
-        .merge(_asked(told_apart(folds)), on=CELL)
+        .merge(_asked(folds), on=CELL)
     )
     cells["note"] = [_note(cell) for cell in cells.itertuples()]
     decimals = {

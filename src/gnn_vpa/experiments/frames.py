@@ -46,11 +46,10 @@ _PROTOCOL = {
     "clip": "gradients clipped at {}",
     "loss": "loss {}",
     "class_weight": "{} classes",
-    "metric": "epochs chosen by {}",
     "division": "{}",
     "choice": "{}",
 }
-_OF_FOLDS = ("num_folds", "division", "metric")  # of baselines too, which have no protocol
+_OF_FOLDS = ("num_folds", "division")  # of baselines too, which have no protocol
 _SHORTEST = 4  # digits of a hash that are shown
 
 

@@ -168,7 +168,7 @@ def answer(
     signals_of = {} if signals is None else dict(split_by_setting(signals.assign(fold=0, seed=0)))
     found: list[Choice] = []
     for setting, part in split:
-        without = replace(setting, metric=ACCURACY, division="")
+        without = replace(setting, metric=ACCURACY)
         own = signals_of.get(setting, signals_of.get(without))
         found += choices(setting, part, own, ceiling)
     return Answer(tuple(found), tuple(warnings(folds)))

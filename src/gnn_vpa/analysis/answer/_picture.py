@@ -27,17 +27,18 @@ def answer_dots(choice: Choice) -> str:
     folds in which it leads.
 
     Returns:
-        The figure as SVG text; empty where there is nothing to draw.
+        The figure as SVG text; empty where there are no two to compare.
 
     Example:
         >>> from gnn_vpa.analysis import Setting
         >>> from gnn_vpa.analysis.answer import Candidate, Choice
-        >>> best = Candidate("vpa", 85.1, 0.0, 0.0, 0.0, 4.9, 1.0, False)
-        >>> found = Choice(Setting("released", "auto"), "GIN", ("MUTAG",), 10, 1, (best,))
+        >>> both = (Candidate("vpa", 85.1, 0.0, 0.0, 0.0, 4.9, 1.0, False),
+        ...         Candidate("mean", 77.1, 8.0, 3.1, 12.9, 4.9, 0.0, True))
+        >>> found = Choice(Setting("released", "auto"), "GIN", ("MUTAG",), 10, 1, both)
         >>> answer_dots(found).count("<circle")
-        1
+        2
     """
-    if not choice.candidates:
+    if len(choice.candidates) < 2:
         return ""
     left = room((candidate.name for candidate in choice.candidates), _NARROWEST)
     low, high = _span(choice)

@@ -113,7 +113,7 @@ def _of(
     setting: Setting, folds: pd.DataFrame, split: dict[Setting, pd.DataFrame], nothing: pd.DataFrame
 ) -> pd.DataFrame:
     """What belongs to a setting's folds, of a frame that may know nothing of metrics."""
-    without = replace(setting, metric=ACCURACY, division="")
+    without = replace(setting, metric=ACCURACY)
     found = split.get(setting, split.get(without, nothing))
     return found if found.empty else found[found["dataset"].isin(set(folds["dataset"]))]
 

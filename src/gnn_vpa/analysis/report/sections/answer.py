@@ -31,9 +31,9 @@ _HTML = """
 <th scope="col"{% if name in table.words %} class="text"{% endif %}>{{ name }}</th>
 {%- endfor %}</tr></thead>
 <tbody>
-{% for first, *rest in table.rows %}
-<tr><th scope="row">{{ first }}</th>
-{%- for cell in rest -%}
+{% for row in table.rows %}
+<tr><th scope="row">{{ row[0] }}</th>
+{%- for cell in row[1:] -%}
 <td{% if table.header[loop.index] in table.words %} class="text"{% endif %}>{{ cell }}</td>
 {%- endfor %}</tr>
 {% endfor %}
@@ -42,12 +42,14 @@ _HTML = """
 </div>
 {% endfor %}
 {% endfor %}
+{% if is_compared %}
 <p class="note">A dot is a mean, the bar about it how far chance may move its difference to the best
 mean, which is the upright line. A bar that does not reach the line belongs to an aggregation that
 is shown not to be the best; its dot is hollow. “Leads”: in which share of resampled folds its mean
 is the best. The test is Nadeau and Bengio's corrected paired one, at a level divided by the number
 of rivals, so that the true best is among those that may be it with 95 % confidence on each data
 set, whoever leads by luck.</p>
+{% endif %}
 {% if alone %}<p class="note">Setting: {{ setting }}.</p>{% endif %}
 """
 _STANDING = ("aggregation", "score", "costs", "at least", "at most", "leads", "verdict")
@@ -90,7 +92,10 @@ class TheAnswer(Section):
         ]
         if not mains:
             return fill("<p>{{ text }}</p>", text=part.answer.text)
-        return fill(_HTML, mains=mains, alone=part.alone, setting=part.setting)
+        is_compared = any(choice.is_compared for choice in part.answer.choices)
+        return fill(
+            _HTML, mains=mains, is_compared=is_compared, alone=part.alone, setting=part.setting
+        )
 
     def markdown(self, part: Part, pictures: Pictures) -> str:
         """Return sentences, a link to the figure of each model, and tables."""
@@ -114,7 +119,7 @@ def _line(cells: Iterable[str]) -> str:
 
 def _tables(part: Part, main: Choice) -> Iterator[tuple[str, tuple[str, ...], list[list[str]]]]:
     """Yield caption, header and rows: of every aggregation, and of every data set."""
-    if main.candidates:
+    if len(main.candidates) > 1:
         caption = f"{main.where}: {'average of ' if len(main.datasets) > 1 else ''}"
         caption += f"{main.measure.label}, costs in {main.unit.removeprefix('of ')}"
         yield caption, _STANDING, [_standing(main, place) for place in range(len(main.candidates))]

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from .._pictures import Pictures
 
 _HTML = """
-<p class="note">The paper's question, one comparison at a time. The answer above compares all
-aggregations at once, and so is stricter.</p>
+{% if not part.tests.empty %}<p class="note">{{ note }}</p>{% endif %}
 {% if sentences %}
 <ul>
 {% for sentence in sentences %}
@@ -26,15 +25,20 @@ aggregations at once, and so is stricter.</p>
 {% for remark in remarks %}
 <p class="remark"><strong>Note.</strong> {{ remark }}</p>
 {% endfor %}
-{% if part.alone %}<p class="note">Setting: {{ part.setting }}.</p>{% endif %}
 """
+
+
+_NOTE = (
+    "vpa against each other aggregation, one comparison at a time. The answer above compares all "
+    "of them at once, and so is stricter."
+)
 
 
 class CameOut(Section):
     """The findings, and how far the paper's protocol was followed."""
 
     name = "part"
-    title = "Is vpa better? And what else came out"
+    title = "What else came out"
 
     def link(self, part: Part) -> str:
         """Return nothing: it follows the answer, to which a link leads."""
@@ -43,16 +47,14 @@ class CameOut(Section):
     def html(self, part: Part) -> str:
         """Return the sentences, and how far the paper's protocol was followed."""
         apart = [] if part.compared.empty else remarks(part.setting, part.folds, part.curves)
-        return fill(_HTML, part=part, sentences=part.findings, remarks=list(apart))
+        return fill(_HTML, part=part, sentences=part.findings, remarks=list(apart), note=_NOTE)
 
     def markdown(self, part: Part, pictures: Pictures) -> str:
         """Return the sentences as a list."""
         return lines(
             f"{part.level} {self.title}",
             "",
-            "The paper's question, one comparison at a time. The answer above compares all",
-            "aggregations at once, and so is stricter.",
-            "",
+            *(() if part.tests.empty else (_NOTE, "")),
             *(f"- {markdown(sentence)}" for sentence in part.findings),
             "",
         )

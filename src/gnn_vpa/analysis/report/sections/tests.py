@@ -76,9 +76,9 @@ together.</p>
 {% endif %}
 <p class="note">All p are one-sided; “{{ metric.better }}” is said where the interval, which is
 two-sided and so the stricter, leaves out zero. Wilcoxon's signed-rank test is the paper's; pairs
-without a difference are left out. The corrected one is Nadeau and Bengio's resampled t-test, for folds that
-share training data. Seeds of a fold are averaged before pairing. Each comparison is one question
-asked by itself; the answer at the top asks all of them at once, and so is stricter.</p>
+without a difference are left out. The corrected one is Nadeau and Bengio's resampled t-test, for
+folds that share training data. Seeds of a fold are averaged before pairing. Each comparison is one
+question asked by itself; the answer at the top asks all of them at once, and so is stricter.</p>
 """
 
 
