@@ -466,13 +466,16 @@ def _add_signals(
         is_trained = cell.protocol is not None and cell.selection is None
         if cell.key in lacking and is_trained and cell.content in data:
             methods.setdefault((cell.content, cell.task), []).append(cell)
+    told: set[str] = set()
     for (content, task), of_method in methods.items():
         try:
             signals = initial_signals(data[content], task)
         except GnnVpaError as error:
             if not task.source:
                 raise
-            progress.note(f"{of_method[0]}: no signal at the start is recorded: {error}")
+            if task.model not in told:  # whatever its options are
+                told.add(task.model)
+                progress.note(f"{task.model}: its signal at the start is not recorded: {error}")
             continue
         store.add_signals(of_method, signals)
 
