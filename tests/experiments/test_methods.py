@@ -12,7 +12,7 @@ from gnn_vpa.errors import UsageError
 from gnn_vpa.experiments import expand
 from gnn_vpa.experiments.methods import model_name
 
-_SOURCE = '''
+_SOURCE = """
 from torch import nn
 from torch_geometric.nn import GIN, global_add_pool
 
@@ -32,7 +32,7 @@ def with_aggr(in_channels, out_channels, aggr="sum"):
 
 def plain(in_channels, out_channels):
     return nn.Linear(in_channels, out_channels)
-'''
+"""
 
 
 @pytest.fixture

@@ -95,9 +95,11 @@ def run_grid(
         if pending:
             session = store.begin(device_name(device), configuration or {})
             for stage in _stages(pending):
-                team = workers
-                if not isinstance(team, Team):
-                    team = _team(stage, data, device, workers, progress)
+                team = (
+                    workers
+                    if isinstance(workers, Team)
+                    else _team(stage, data, device, workers, progress)
+                )
                 order = Order(stage, Path(out), data_dir, device, team.folds)
                 worker = _Worker(store, session, data, progress, order, _Rescue(order, progress))
                 try:
@@ -262,7 +264,9 @@ class _Worker:
             return [train_chosen(first, graphs, choice, train)]
         lanes, methods = group.lanes(graphs), group.methods
         if first.protocol is None:
-            outcomes = fit_baseline(first.task.model, graphs, first.task.features, lanes, first.metric)
+            outcomes = fit_baseline(
+                first.task.model, graphs, first.task.features, lanes, first.metric
+            )
         else:
             outcomes = self.fit(
                 graphs,
