@@ -85,7 +85,7 @@ def test_it_covers_the_best_with_folds_of_real_graphs_that_were_shuffled_ten_tim
 def test_the_set_is_not_larger_than_it_must_be(
     means: list[float], repeats: int, more: float
 ) -> None:
-    """Beside one who knows the variances; ten folds must estimate them, a hundred know them well."""
+    """Beside one who knows the variances; ten folds must estimate them, a hundred know them."""
     scores = draws(means, 10 * repeats, seed=3)
     size, least = (
         found.sum(axis=1).mean() for found in (unbeaten(scores, repeats), oracle(scores))
@@ -187,4 +187,4 @@ def test_a_small_difference_needs_more_data_and_not_repeats() -> None:
     assert found.repeats is None
     # So many times as many graphs divide the variance: then the lead is as large as its margin.
     variance = difference(data, 0, 1).variance / found.data
-    assert 0.3 == pytest.approx(1.833 * np.sqrt(variance), rel=1e-3)
+    assert 1.833 * np.sqrt(variance) == pytest.approx(0.3, rel=1e-3)
