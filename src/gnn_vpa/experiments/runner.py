@@ -13,11 +13,12 @@ from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, features
 from ..host import Host
 from ..training import Lane, Outcome, Protocol, Task, fit, own
+from ..training.checks import check_targets
 from ..training.workers import Killed
 from .baselines import fit_baseline, obstacle
 from .cell import Cell
 from .finals import choices, train_chosen
-from .groups import Group, first_fold, grouped
+from .groups import Group, first_fold, grouped, lanes_of
 from .identity import Identified, identify
 from .locks import is_abandoned, release_abandoned, try_lock
 from .memory import DataSize, in_bytes, memory_of_process, reason
@@ -439,15 +440,21 @@ def resolve_device(device: str) -> str:
 
 def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
     """Find what is wrong with the data before hours are spent on the cells before it."""
-    divided = {(c.content, c.folds, c.division, c.repeat): c for c in cells}
+    cells = list(cells)
     seen = {(cell.content, cell.task.features): cell for cell in cells}
-    for cell in divided.values():
-        with _about(cell):
-            cell.division.splits(data[cell.content].y, cell.folds, cell.repeat)
     for cell in seen.values():
         with _about(cell):
             features(data[cell.content], cell.task.features)
-    for content, task in {(c.content, c.task): None for c in cells if c.task.source}:
+    divided: dict[object, list[Cell]] = {}
+    for cell in cells:
+        division = (cell.content, cell.folds, cell.division, cell.repeat)
+        divided.setdefault(division, []).append(cell)
+    for (cell, *others) in divided.values():
+        with _about(cell):
+            lanes = lanes_of(cell, data[cell.content])
+        protocols = {c.protocol: None for c in (cell, *others) if c.protocol is not None}
+        check_targets(data[cell.content], protocols, lanes)
+    for content, task in {(cell.content, cell.task): None for cell in cells if cell.task.source}:
         own.check(data[content], task)
 
 

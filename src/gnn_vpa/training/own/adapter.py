@@ -17,7 +17,7 @@ from .batches import Inputs
 _BY_NAME = ("batch", "edge_attr", "edge_weight", "pos")  # what ``forward`` may name
 _WHAT = {
     "edge_attr": "edge features",
-    "edge_weight": "an edge weight (edge features of one column)",
+    "edge_weight": "edge weights, nor edge features of one column",
     "pos": "positions",
 }
 

@@ -123,7 +123,8 @@ def own_model(task: "Task", graphs: GraphSet) -> nn.Module:
     if any(isinstance(p, lazy) for p in [*model.parameters(), *model.buffers()]):
         # Lazy layers learn their sizes, and draw their weights, when they are called.
         adapter = Adapter.of(model, task.model)
-        source = Source(graphs, task.features, torch.device("cpu"), torch.float32)
+        cpu = torch.device("cpu")
+        source = Source(graphs, task.features, cpu, torch.float32, max_bytes=0)
         with torch.no_grad(), adapter.blamed("when it was called with one graph"):
             adapter(model.eval(), source.cut(torch.tensor([0])))
     return model
@@ -142,10 +143,12 @@ def check(graphs: GraphSet, task: "Task") -> Adapter:
             f"{task.model}."
         )
     device, dtype = torch.device("cpu"), torch.float32
-    source = Source(graphs, task.features, device, dtype)
+    source = Source(graphs, task.features, device, dtype, max_bytes=0)
     ids = torch.arange(min(2, graphs.num_graphs))
     with torch.random.fork_rng(devices=[]):
         model = build(task, source.width, graphs.num_outputs).model
+        if not any(p.requires_grad for p in model.parameters()):
+            raise UsageError(f"{task.model}: its model has no weights that could be trained.")
         adapter = Adapter.of(model, task.model)
         inputs = source.cut(ids)
         adapter.check_inputs(inputs, graphs.name)

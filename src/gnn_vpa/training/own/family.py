@@ -2,22 +2,25 @@
 
 import logging
 from collections.abc import Generator, Sequence
+from itertools import groupby, pairwise
 from typing import Any
 
 import torch
 from torch.func import stack_module_state
 
-from ..graphs import GraphSet
-from .group import Group, stacked
-from .initial import initial_model
-from .own import Source, check, elsewhere, own_model
-from .own.dropout import step_seeds
-from .own.modes import NotSideBySide
-from .own.together import Together, check_together
-from .own_group import LanesGroup, LoopGroup, Own
-from .task import Protocol, Task, Training
-from .trainer import USABLE_MEMORY, Family, cut_evenly
-from .workers import Job, Report
+from ...graphs import GraphSet
+from ..group import Group, stacked
+from ..initial import initial_model
+from .batches import Source
+from .build import check, own_model
+from .factories import elsewhere
+from .dropout import step_seeds
+from .modes import NotSideBySide
+from .together import Together, check_together
+from .groups import LanesGroup, LoopGroup, Own
+from ..task import Protocol, Task, Training
+from ..trainer import USABLE_MEMORY, Family, cut_evenly
+from ..workers import Job, Report
 
 _log = logging.getLogger("gnn_vpa")
 PROVED = 3  # lanes that are compared with lanes alone before any are trained
@@ -40,7 +43,7 @@ class OwnFamily(Family):
         self._task = tasks[0]
         self._adapter = check(graphs, self._task)
         self._own: Own | None = None
-        self._alone = False
+        self._alone = True  # until lanes have been proved to run side by side
 
     def __getstate__(self) -> dict[str, Any]:
         # Another process makes the model and its view of the data by itself.
@@ -74,13 +77,11 @@ class OwnFamily(Family):
             self._say(f"one after the other: side by side they cannot run ({error})")
             return singles
         self._say("side by side, which gives the same numbers as one after the other")
+        self._alone = False
         groups: list[list[Training]] = []
-        by_steps: dict[int, list[Training]] = {}
-        for training in trainings:
-            by_steps.setdefault(self._steps(training), []).append(training)
-        for side in by_steps.values():
-            cuts = cut_evenly(len(side), room, 1)
-            groups += [side[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+        for _, alike in groupby(trainings, self._steps):
+            side = list(alike)
+            groups += [side[a:b] for a, b in pairwise(cut_evenly(len(side), room, 1))]
         return groups
 
     def _say(self, how: str) -> None:
@@ -115,18 +116,24 @@ class OwnFamily(Family):
 
     def train(self, job: Job) -> Generator[Report]:
         """Train a group to its end; lanes that turn out to differ start anew, one by one."""
-        try:
+        if not self._alone:
+            try:
+                yield from super().train(job)
+                return
+            except NotSideBySide as error:
+                self._say(f"one after the other from now on: side by side they differ ({error})")
+            self._alone = True
+            job = job._replace(state=None)
+        if len(job.trainings) == 1:
             yield from super().train(job)
             return
-        except NotSideBySide as error:
-            self._say(f"one after the other from now on: side by side they would differ ({error})")
-        self._alone = True
         for number, training in enumerate(job.trainings):
             yield from super().train(Job(job.place + number, [training], pause=job.pause))
 
     def _group(self, trainings: Sequence[Training]) -> Group:
-        kind = LoopGroup if self._alone or len(trainings) == 1 else LanesGroup
-        return kind(self.graphs, self.own, self.protocol, trainings, self.dtype)
+        kind = LoopGroup if self._alone else LanesGroup
+        settings = (self.protocol, trainings, self.dtype, self.keep_weights)
+        return kind(self.graphs, self.own, *settings)
 
 
 def shares_steps(device: torch.device) -> bool:
