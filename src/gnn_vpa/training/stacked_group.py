@@ -48,11 +48,9 @@ class StackedGroup(Group):
         self.params, self.buffers = stack_module_state(models)
         kept = self.params | self.buffers if keep_weights else None
         super().__init__(graphs, device, protocol, trainings, dtype, kept)
-        self.optimizer = optimizer_for(
-            list(self.params.values()),
-            [training.protocol for training in trainings],
-            self.captures,
-        )
+        protocols = [training.protocol for training in trainings]
+        self._decays = any(own.weight_decay > 0 for own in protocols)
+        self.optimizer = optimizer_for(list(self.params.values()), protocols, self.captures)
 
     @abstractmethod
     def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
@@ -72,6 +70,11 @@ class StackedGroup(Group):
         self.optimizer.zero_grad()
         mean, weight = self.objective.losses(self._scores(batch, uniform), batch.y, batch.real)
         self._backward(mean.sum())
+        if self._decays:
+            # A bias that a norm takes out again has no gradient here, and one of 0 in a plain
+            # loop: it decays as other weights do.
+            for param in self.params.values():
+                param.grad = torch.zeros_like(param) if param.grad is None else param.grad
         if self.protocol.clip is not None:
             clip_by_lane(list(self.params.values()), self.protocol.clip)
         self.optimizer.step()
