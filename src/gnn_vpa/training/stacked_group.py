@@ -11,7 +11,6 @@ from torch.func import stack_module_state
 
 from ..graphs import GraphSet
 from ..nn import Model
-from .batch import Batch
 from .group import Group
 from .initial import initial_model
 from .lane_optimizer import clip_by_lane
@@ -53,7 +52,7 @@ class StackedGroup(Group):
         self.optimizer = optimizer_for(list(self.params.values()), protocols, self.captures)
 
     @abstractmethod
-    def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
+    def _scores(self, batch: Any, uniform: Tensor | None) -> Tensor:
         """Return the scores of all lanes' graphs, ``[L * B, outputs]``."""
 
     def _set_rate(self) -> None:
@@ -65,8 +64,12 @@ class StackedGroup(Group):
         """Give the weights their gradients."""
         loss.backward()  # type: ignore[no-untyped-call]
 
-    def _step(self, batch: Batch, uniform: Tensor) -> tuple[Tensor, Tensor]:
-        """Train on a batch: return the losses' sum over each lane, and how much it is of."""
+    def _step(self, batch: Any, uniform: Tensor) -> tuple[Tensor, Tensor]:
+        """Train on a batch, which has ``y`` and ``real``.
+
+        Returns:
+            The sum of losses over each lane, and how much it is of.
+        """
         self.optimizer.zero_grad()
         mean, weight = self.objective.losses(self._scores(batch, uniform), batch.y, batch.real)
         self._backward(mean.sum())
