@@ -286,8 +286,15 @@ def run(
         'report.html'
         >>> folder.cleanup()
     """
-    from .experiments import BASELINES, Progress, Target, default_folder, expand, protocols, run_grid
-    from .experiments.asked import data_sets, model_list
+    from .experiments import (
+        BASELINES,
+        Progress,
+        default_folder,
+        expand,
+        protocols,
+        run_grid,
+    )
+    from .experiments.asked import data_sets, model_list, target_of
     from .experiments.grid import final_runs_of
     from .graphs import division
 
@@ -299,7 +306,8 @@ def run(
     if isinstance(baselines, bool):
         baselines = BASELINES if baselines else ()
     data_dir = None if data_dir is None else Path(path_text(data_dir, "data_dir"))
-    learned = Target(None if target is None else _text(target, "target"), _text(task, "task"))
+    column = None if target is None else _text(target, "target")
+    learned = target_of(column, _text(task, "task"))
     training = {
         "epochs": epochs,
         "lr": lr,

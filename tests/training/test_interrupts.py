@@ -30,7 +30,7 @@ def lanes(toy: GraphSet) -> list[Lane]:
 class Epochs:
     """Counts epochs, and presses Ctrl-C in the middle of one."""
 
-    def __init__(self, run: Callable[[LayeredGroup], None], score: Callable[..., Tensor]) -> None:
+    def __init__(self, run: Callable[[LayeredGroup], None], score: Callable[..., Any]) -> None:
         self.begun = self.done = 0
         self.press_in: int | None = None
         self.presses = 1
@@ -41,7 +41,7 @@ class Epochs:
         self._run(group)
         self.done += 1
 
-    def scores(self, group: LayeredGroup, *args: Any) -> Tensor:
+    def scores(self, group: LayeredGroup, *args: Any) -> Any:
         if self.begun == self.press_in:
             self.press_in = None
             for _ in range(self.presses):
@@ -51,9 +51,9 @@ class Epochs:
 
 @pytest.fixture
 def epochs(monkeypatch: pytest.MonkeyPatch) -> Epochs:
-    found = Epochs(LayeredGroup.run_epoch, LayeredGroup._losses)
+    found = Epochs(LayeredGroup.run_epoch, LayeredGroup._step)
     monkeypatch.setattr(LayeredGroup, "run_epoch", lambda self: found.run_epoch(self))
-    monkeypatch.setattr(LayeredGroup, "_losses", lambda self, *args: found.scores(self, *args))
+    monkeypatch.setattr(LayeredGroup, "_step", lambda self, *args: found.scores(self, *args))
     return found
 
 

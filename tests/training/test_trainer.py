@@ -198,18 +198,18 @@ def test_a_lane_that_diverges_harms_no_other(
 ) -> None:
     task, lanes = Task("gin", "sum"), lanes_of(toy, 3)
     expected = fit(toy, task, SHORT, lanes)
-    from gnn_vpa.training.group import Group
+    from gnn_vpa.training.stacked_group import StackedGroup
 
-    make = Group.__init__
+    make = StackedGroup.__init__
 
-    def broken(self: Group, *args: Any) -> None:
+    def broken(self: StackedGroup, *args: Any) -> None:
         make(self, *args)
         with torch.no_grad():
             for row, lane in enumerate(self.lanes):
                 if lane.fold == 1:
                     next(iter(self.params.values()))[row] = torch.inf
 
-    monkeypatch.setattr(Group, "__init__", broken)
+    monkeypatch.setattr(StackedGroup, "__init__", broken)
     outcomes = fit(toy, task, SHORT, lanes)
     assert outcomes[1].diverged_epoch == 0
     assert np.isnan(outcomes[1].test_score)

@@ -15,7 +15,6 @@ from ..spelling import listed as listed
 Variant = StrEnum("Variant", ["released", "printed"])
 
 
-
 def device_option(panel: str | None = None) -> Any:
     """Return what says where to train, in a panel of the help."""
     return typer.Option(

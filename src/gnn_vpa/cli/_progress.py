@@ -222,7 +222,7 @@ class _Noting(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
         # Information is about a data set, whose name comes first, and much alike for all models.
-        about = text.partition(":")[0] if record.levelno < logging.WARNING else text
+        about = text.partition(": ")[0] if record.levelno < logging.WARNING else text
         if about not in self._told:
             self._told.add(about)
             self._progress.note(text)

@@ -124,7 +124,8 @@ def run(
 
       gnn-vpa run mydata:load --target homo --metric rmse --repeats 10
     """
-    from gnn_vpa.experiments import BASELINES, Target, default_folder, expand
+    from gnn_vpa.experiments import BASELINES, default_folder, expand
+    from gnn_vpa.experiments.asked import target_of
     from gnn_vpa.experiments.grid import final_runs_of
     from gnn_vpa.experiments.groups import shortened
     from gnn_vpa.experiments.settings import protocols
@@ -160,7 +161,7 @@ def run(
         seeds=whole_numbers(seed, "--seed"),
         repeats=repeats,
         division=asked_division,
-        target=Target(target, task.value),
+        target=target_of(target, task.value),
         final_runs=final_runs_of(select, final_runs),
         baselines=BASELINES if baselines else (),
         data_dir=data_dir,

@@ -3,14 +3,16 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, cast
 
 from torch_geometric.data import Data, Dataset
 
 from ..errors import UsageError
-from ..graphs import GraphSet, load
+from ..graphs import GraphSet, TargetKind, load
+from ..graphs.targets import KINDS
 from ..spelling import listed
 from .cell import Target
+from .methods import known
 
 
 def model_list(asked: object) -> list[str | Callable[..., Any]]:
@@ -38,6 +40,20 @@ def model_list(asked: object) -> list[str | Callable[..., Any]]:
         else:
             raise UsageError(f"models: expected names, but there is {model!r} among them")
     return found
+
+
+def target_of(column: str | None, task: str) -> Target:
+    """Return what is to be learned, from the names that somebody has written.
+
+    Raises:
+        UsageError: There is no such task.
+
+    Example:
+        >>> target_of("homo", "Regression")
+        Target(column='homo', kind='regression')
+    """
+    kind = known("task", task, ("auto", *KINDS))
+    return Target(column, cast("TargetKind | Literal['auto']", kind))
 
 
 def data_sets(asked: object, target: Target | None = None) -> list[str | GraphSet]:

@@ -142,9 +142,7 @@ def _colours(graphs: GraphSet, kind: FeatureKind) -> list[int]:
     return [] if codes is None else [int(code) for code in codes]
 
 
-def _outcome(
-    lane: Lane, graphs: GraphSet, metric: str, valid: Tensor, test: Tensor
-) -> Outcome:
+def _outcome(lane: Lane, graphs: GraphSet, metric: str, valid: Tensor, test: Tensor) -> Outcome:
     judged = [
         evaluate(graphs.y[ids], one_hot(predicted, graphs.num_classes).float())
         for ids, predicted in ((lane.split.valid, valid), (lane.split.test, test))

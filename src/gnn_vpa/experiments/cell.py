@@ -4,10 +4,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..errors import GnnVpaError
-from ..graphs import Division, GraphSet
+from ..graphs import Division, GraphSet, TargetKind
 from ..training import Protocol, Task
 from .selection import Selection
 
@@ -23,7 +23,7 @@ class Target(NamedTuple):
     """
 
     column: str | None = None
-    kind: str = "auto"
+    kind: TargetKind | Literal["auto"] = "auto"
 
     def name_of(self, dataset: str) -> str:
         """Return what a data set is called with this target."""

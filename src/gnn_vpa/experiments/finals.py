@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def average(runs: Sequence[Outcome], seed: int) -> Outcome:
     def mean(name: str) -> float:
         return float(np.mean([getattr(run, name) for run in runs]))
 
-    def mean_curve(name: str) -> np.ndarray:
+    def mean_curve(name: str) -> Any:
         return np.mean([getattr(run, name)[:length] for run in runs], axis=0)
 
     return replace(

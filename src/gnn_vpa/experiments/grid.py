@@ -163,9 +163,7 @@ def selecting(tried: Sequence[Cell], final_runs: int = 3) -> Cell:
     selection = Selection(tuple(dict.fromkeys(settings)), final_runs)
     common = selection.common()
     options = tuple(option for option in tried[0].task.options if option[0] in common)
-    return replace(
-        tried[0], task=replace(tried[0].task, options=options), selection=selection
-    )
+    return replace(tried[0], task=replace(tried[0].task, options=options), selection=selection)
 
 
 def _check_division(division: Division, folds: int | None, repeats: int) -> None:

@@ -152,7 +152,9 @@ def _numbered(what: str, numbers: Sequence[int]) -> str:
     different = list(dict.fromkeys(numbers))
     if different == [0]:
         return ""
-    return f", {what}{'s' if len(different) > 1 else ''} {', '.join(map(str, shortened(different)))}"
+    return (
+        f", {what}{'s' if len(different) > 1 else ''} {', '.join(map(str, shortened(different)))}"
+    )
 
 
 def shortened(numbers: Sequence[int]) -> list[int] | list[str]:

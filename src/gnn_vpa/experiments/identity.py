@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..errors import GnnVpaError, UsageError
 from ..graphs import AbsentError, Division, GraphSet, kind_of, load
@@ -212,10 +212,8 @@ def _load(
     return content
 
 
-def _with_target(
-    source: str | GraphSet, target: Target, data_dir: str | Path | None
-) -> GraphSet:
-    return load(source, data_dir, target.column, cast("Any", target.kind))
+def _with_target(source: str | GraphSet, target: Target, data_dir: str | Path | None) -> GraphSet:
+    return load(source, data_dir, target.column, target.kind)
 
 
 def _benchmark(content: str) -> str | None:

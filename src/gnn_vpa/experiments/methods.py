@@ -51,8 +51,8 @@ def tasks_of(
         if own.is_own(model):
             source = own.source_hash(own.factory(model))
             methods += [
-                # The paper's variants are of its own models.
-                [Task(model, aggr, "", features, chosen, source) for chosen in grid]
+                # It has no variants; so it stands in the table of ours as released.
+                [Task(model, aggr, "released", features, chosen, source) for chosen in grid]
                 for aggr in wanted or [""]
             ]
             continue

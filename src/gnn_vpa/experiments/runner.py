@@ -13,11 +13,12 @@ from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, features
 from ..host import Host
 from ..training import Lane, Outcome, Protocol, Task, fit, own
+from ..training.checks import check_targets
 from ..training.workers import Killed
 from .baselines import fit_baseline, obstacle
 from .cell import Cell
 from .finals import choices, train_chosen
-from .groups import Group, first_fold, grouped
+from .groups import Group, first_fold, grouped, lanes_of
 from .identity import Identified, identify
 from .locks import is_abandoned, release_abandoned, try_lock
 from .memory import DataSize, in_bytes, memory_of_process, reason
@@ -95,9 +96,11 @@ def run_grid(
         if pending:
             session = store.begin(device_name(device), configuration or {})
             for stage in _stages(pending):
-                team = workers
-                if not isinstance(team, Team):
-                    team = _team(stage, data, device, workers, progress)
+                team = (
+                    workers
+                    if isinstance(workers, Team)
+                    else _team(stage, data, device, workers, progress)
+                )
                 order = Order(stage, Path(out), data_dir, device, team.folds)
                 worker = _Worker(store, session, data, progress, order, _Rescue(order, progress))
                 try:
@@ -262,7 +265,9 @@ class _Worker:
             return [train_chosen(first, graphs, choice, train)]
         lanes, methods = group.lanes(graphs), group.methods
         if first.protocol is None:
-            outcomes = fit_baseline(first.task.model, graphs, first.task.features, lanes, first.metric)
+            outcomes = fit_baseline(
+                first.task.model, graphs, first.task.features, lanes, first.metric
+            )
         else:
             outcomes = self.fit(
                 graphs,
@@ -435,15 +440,21 @@ def resolve_device(device: str) -> str:
 
 def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
     """Find what is wrong with the data before hours are spent on the cells before it."""
-    divided = {(c.content, c.folds, c.division, c.repeat): c for c in cells}
+    cells = list(cells)
     seen = {(cell.content, cell.task.features): cell for cell in cells}
-    for cell in divided.values():
-        with _about(cell):
-            cell.division.splits(data[cell.content].y, cell.folds, cell.repeat)
     for cell in seen.values():
         with _about(cell):
             features(data[cell.content], cell.task.features)
-    for content, task in {(c.content, c.task): None for c in cells if c.task.source}:
+    divided: dict[object, list[Cell]] = {}
+    for cell in cells:
+        division = (cell.content, cell.folds, cell.division, cell.repeat)
+        divided.setdefault(division, []).append(cell)
+    for (cell, *others) in divided.values():
+        with _about(cell):
+            lanes = lanes_of(cell, data[cell.content])
+        protocols = {c.protocol: None for c in (cell, *others) if c.protocol is not None}
+        check_targets(data[cell.content], protocols, lanes)
+    for content, task in {(cell.content, cell.task): None for cell in cells if cell.task.source}:
         own.check(data[content], task)
 
 
@@ -466,13 +477,16 @@ def _add_signals(
         is_trained = cell.protocol is not None and cell.selection is None
         if cell.key in lacking and is_trained and cell.content in data:
             methods.setdefault((cell.content, cell.task), []).append(cell)
+    told: set[str] = set()
     for (content, task), of_method in methods.items():
         try:
             signals = initial_signals(data[content], task)
         except GnnVpaError as error:
             if not task.source:
                 raise
-            progress.note(f"{of_method[0]}: no signal at the start is recorded: {error}")
+            if task.model not in told:  # whatever its options are
+                told.add(task.model)
+                progress.note(f"{task.model}: its signal at the start is not recorded: {error}")
             continue
         store.add_signals(of_method, signals)
 

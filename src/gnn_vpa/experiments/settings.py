@@ -150,9 +150,7 @@ def protocols(asked: Mapping[str, object], spelled: Callable[[str], str] = str) 
         [0.01, 0.001]
     """
     given = {name: value for name, value in asked.items() if value is not None}
-    values = {
-        name: CONTROLS[name].values(value, spelled(name)) for name, value in given.items()
-    }
+    values = {name: CONTROLS[name].values(value, spelled(name)) for name, value in given.items()}
     if len(values.get("metric", ())) > 1:
         raise UsageError(f"{spelled('metric')}: one metric chooses the epoch, not several")
     fields = [CONTROLS[name].field for name in values]

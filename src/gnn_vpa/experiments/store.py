@@ -41,7 +41,7 @@ class Result(NamedTuple):
     cell: Cell
     outcomes: Sequence[Outcome]
     chosen: Sequence[Mapping[str, object]] | None = None
-    sizes: Sequence[tuple[int, int]] | None = None
+    sizes: Sequence[tuple[int | None, int | None]] | None = None
 
 
 class Store:
@@ -156,8 +156,11 @@ class Store:
             for cell, outcomes, chosen, sizes in results:
                 number = self._insert("cells", {**_description(cell), "session": session})
                 first, count = first_fold(cell), len(outcomes)
-                choices, graphs = chosen or [None] * count, sizes or [(None, None)] * count
-                for outcome, choice, (train, test) in zip(outcomes, choices, graphs, strict=True):
+                nothing: list[None] = [None] * count
+                graphs = sizes or [(None, None)] * count
+                for outcome, choice, (train, test) in zip(
+                    outcomes, chosen or nothing, graphs, strict=True
+                ):
                     # Within the results folds are counted anew in each repeat.
                     place = {"cell": number, "fold": outcome.fold - first}
                     more = {

@@ -11,7 +11,8 @@ from ..errors import GnnVpaError, UsageError
 from .graphset import GraphSet
 from .targets import TargetKind, Targets, targets_of
 
-_READ = ("x", "edge_index", "edge_attr", "y", "num_nodes")  # what else there is are columns
+_OF_EDGES = ("edge_attr", "edge_weight")
+_READ = ("x", "edge_index", "y", "num_nodes", "pos", *_OF_EDGES)  # what else there is are columns
 
 
 def from_pyg(
@@ -35,7 +36,7 @@ def from_pyg(
         dim=1,
     ).cpu()
     order = (targets * nodes + sources).argsort(stable=True)
-    attributes = _stack([graph.edge_attr for graph in graphs])
+    attributes, weights = (_stack([graph.get(n) for graph in graphs]) for n in _OF_EDGES)
     try:
         return GraphSet(
             name=name if target == "y" else f"{name}:{target}",
@@ -46,6 +47,8 @@ def from_pyg(
             node_attributes=_stack([graph.x for graph in graphs]),
             edge_attributes=None if attributes is None else attributes[order],
             class_names=learned.class_names,
+            edge_weights=None if weights is None else weights[order],
+            positions=_stack([graph.pos for graph in graphs]),
             columns=_single_values(graphs),
         )
     except GnnVpaError as error:  # a number that is not finite: the user's own
@@ -91,12 +94,15 @@ def _fault(graph: object, first: Data, target: str) -> str | None:
         return f"edge_index goes from {edges.min()} to {edges.max()}, with {nodes} nodes"
     if graph.get(target) is None:
         return f"it has no {target}, which is to be learned: give it, or NaN where it is missing"
-    for field, rows in (("x", nodes), ("edge_attr", edges.size(1))):
+    sizes = {"x": nodes, "pos": nodes, **dict.fromkeys(_OF_EDGES, edges.size(1))}
+    for field, rows in sizes.items():
         value = graph.get(field)
         if _columns(value) != _columns(first.get(field)):
             return f"{field} has other columns than that of graph 0"
         if value is not None and len(value) != rows:
             return f"{field} must have {rows} rows, but has {len(value)}"
+    if _columns(graph.get("edge_weight")) not in (None, 1):
+        return "edge_weight must be one number for each edge; give several as edge_attr"
     return None
 
 

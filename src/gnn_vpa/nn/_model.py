@@ -91,7 +91,9 @@ class Model(nn.Module, ABC):
     name: ClassVar[str] = ""
     mixes: ClassVar[MixKind]
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    lane_options: ClassVar[Sequence[str]] = ()  # options in which lanes of one step may differ
+    lane_options: ClassVar[Sequence[str]] = (
+        "dropout",
+    )  # options in which lanes of one step may differ
     keeps_parent: ClassVar[bool] = False  # whether layers read their rows' parents by themselves
     head: MLPHead | LevelsHead
 

@@ -43,7 +43,7 @@ class DeepGCN(GCN):
     """
 
     name = "deep"
-    lane_options = ("branch",)
+    lane_options = ("branch", "dropout")
     keeps_parent = True
     keep: Tensor  # sqrt(1 - a^2); buffers, so that lanes may differ in them
     renew: Tensor  # a

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,10 @@ from ..ops import Graph
 from ..ops.internal import CSR, weighted_sum
 from .batch import Batch
 from .fill import batch_of
-from .group import Group
 from .packed import Packed, pack, unpack
 from .plan import Plan, StepCapacity, demands, plan
 from .seeds import generator
+from .stacked_group import StackedGroup
 from .tables import Tables
 from .task import Protocol, Training
 
@@ -39,13 +40,14 @@ class _Step(NamedTuple):
     graph: torch.cuda.CUDAGraph
 
 
-class CapturedGroup(Group):
+class CapturedGroup(StackedGroup):
     """Lanes whose steps and evaluations are captured once and replayed for every epoch.
 
     The orders of all epochs are drawn beforehand, so what steps need is known exactly.
     Many steps are planned at once (`plan.py`); a step then copies its plan and replays.
     """
 
+    captures = True
     _steps: list[_Step] | None = None
     _done: torch.cuda.Event | None = None
 
@@ -57,14 +59,19 @@ class CapturedGroup(Group):
         trainings: Sequence[Training],
         model: Model,
         dtype: torch.dtype,
+        keep_weights: bool = False,
     ) -> None:
-        super().__init__(graphs, tables.y.device, protocol, trainings, model, dtype)
+        device = tables.y.device
+        super().__init__(graphs, device, protocol, trainings, deepcopy(model), dtype, keep_weights)
+        if len(set(self.dropout)) > 1:
+            self.model.head.dropout.p = torch.tensor(self.dropout, dtype=dtype, device=device)
         self.tables = tables
-        tasks = tables.by_level.tasks
+        aggrs = [task.aggr for task in tables.by_level.tasks]
         self._task_of_lane = torch.tensor(
-            [tasks.index(training.task) for training in trainings], device=self.device
+            [aggrs.index(training.task.aggr) for training in trainings], device=device
         )
         self._evaluation_batches = self._plan_evaluation()
+        self._goes_on = torch.ones((), dtype=torch.bool, pin_memory=device.type == "cuda")
 
     def run_epoch(self) -> None:
         """Train on every graph once, then evaluate the weights; all of it on the device."""
@@ -72,7 +79,8 @@ class CapturedGroup(Group):
             self._prepare()
         assert self._steps is not None
         uniform = self._drawn()
-        self._losses_sum.zero_()
+        self._set_rate()
+        self._sums.zero_()
         for number in range(len(uniform)):
             size, planned = self._next_step(self.epoch * len(uniform) + number)
             step = self._steps[size]
@@ -81,11 +89,16 @@ class CapturedGroup(Group):
             self._draws.copy_(uniform[number])
             step.graph.replay()
         self._evaluation.replay()
-        self._device_curves[0, :, self.epoch] = self._losses_sum / self._trained
-        self._device_curves[1:, :, self.epoch] = self._hits / self._evaluated_counts
         self.epoch += 1
-        if self._losses_sum.is_cuda:
+        if self.protocol.patience is not None:
+            self._goes_on.copy_(self.record.state["alive"].any(), non_blocking=True)
+        if self._sums.is_cuda:
             self._keep_pace()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all lanes have ended, as far as the host knows: it may be an epoch behind."""
+        return self.epoch >= self.protocol.epochs or not bool(self._goes_on)
 
     def _keep_pace(self) -> None:
         """Let the host run at most an epoch ahead, so that progress is the device's."""
@@ -93,11 +106,6 @@ class CapturedGroup(Group):
         self._done.record()
         if previous is not None:
             previous.synchronize()
-
-    def sync(self) -> None:
-        """Bring the curves to the host."""
-        if self._steps is not None:
-            self.curves[:] = self._device_curves.cpu().numpy()
 
     def close(self) -> None:
         """Stop drawing ahead."""
@@ -112,7 +120,6 @@ class CapturedGroup(Group):
         orders = list(self._pool.map(self._order, range(self.protocol.epochs)))
         all_orders = torch.stack(orders).transpose(1, 2).flatten(0, 1).int()
         self._orders = all_orders.to(device)  # [all steps, L, B]
-        self._trained = torch.tensor([len(lane.split.train) for lane in self.lanes], device=device)
         sizes, self._choice = self._sizes()
         self._chunk: dict[int, tuple[int, tuple[Tensor, Tensor]]] = {}
         shape = list(self.model.dropout_shape(size))
@@ -120,11 +127,10 @@ class CapturedGroup(Group):
         self._draws = torch.zeros(
             *self._front, lanes, size, self._last, device=device, dtype=self.dtype
         )
-        self._losses_sum = torch.zeros(lanes, device=device, dtype=self.dtype)
-        self._hits = torch.zeros(2, lanes, device=device, dtype=self.dtype)
-        self._device_curves = torch.from_numpy(self.curves).to(device)
+        # Of an epoch: losses, and how much they are of.
+        self._sums = torch.zeros(2, lanes, device=device, dtype=self.dtype)
         self._futures: dict[int, Future[Tensor]] = {}
-        every = [*sizes, *(capacities for _, capacities, _ in self._evaluation_batches)]
+        every = [*sizes, *(capacities for _, capacities in self._evaluation_batches)]
         largest = max(capacity.rows for capacities in every for capacity in capacities)
         self._number = torch.arange(largest + 1, dtype=torch.int32, device=device)
         pool = torch.cuda.graph_pool_handle()
@@ -226,57 +232,34 @@ class CapturedGroup(Group):
 
     def _train_on(self, inputs: Plan, capacities: _Capacities) -> None:
         self.model.train()
-        self.optimizer.zero_grad()
         batch = batch_of(self.tables, self._task_of_lane, inputs, capacities, self._number)
-        mean = self._losses(self._scores(batch, self._draws.flatten(-3, -2)), batch)
-        mean.sum().backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        self._losses_sum += mean.detach() * batch.real.sum(1)
+        loss, weight = self._step(batch, self._draws.flatten(-3, -2))
+        self._sums[0] += loss
+        self._sums[1] += weight
 
     @torch.no_grad()
     def _evaluate(self) -> None:
-        """Count what each lane classifies rightly in validation and test."""
+        """Enter the epoch: its losses, and the scores of validation and test graphs."""
         self.model.eval()
-        self._hits.zero_()
-        for inputs, capacities, parts in self._evaluation_batches:
+        scores = []
+        for inputs, capacities in self._evaluation_batches:
             batch = batch_of(self.tables, self._task_of_lane, inputs, capacities, self._number)
-            hit = (self._scores(batch, None).argmax(1) == batch.y).view_as(batch.real)
-            self._hits += (hit & parts).sum(2)
+            scores.append(self._scores(batch, None).view(*batch.real.shape, -1))
+        self.enter(self._sums[0] / self._sums[1], torch.cat(scores, 1))
 
-    def _plan_evaluation(self) -> list[tuple[Plan, _Capacities, Tensor]]:
-        """Plan the batches of validation and test graphs, which stay the same.
-
-        Returns:
-            Plans, their capacities, and which graphs are for validation and test: ``[2, L, B]``.
-        """
+    def _plan_evaluation(self) -> list[tuple[Plan, _Capacities]]:
+        """Plan the batches of validation and test graphs, which stay the same."""
         levels = self.tables.levels
         mean = max(1, sum(len(level.multiplicity) for level in levels) // len(self.tables.y))
-        ids, parts = (part.to(self.device) for part in self._evaluated_ids())
+        ids = self._evaluated.to(self.device)
         size = min(ids.shape[1], max(1, EVALUATED_ROWS // (mean * len(self.lanes))))
-        self._evaluated_counts = parts.sum(2)
         planned = []
-        for batch, own in zip(torch.split(ids, size, 1), torch.split(parts, size, 2), strict=True):
+        for batch in torch.split(ids, size, 1):
             step = batch.unsqueeze(0)
             capacities = tuple(d.capacity(slice(None)) for d in demands(self.tables, step))
             packed = self._plan(step, capacities)
-            planned.append((unpack(packed.layout, packed.step(0)), capacities, own))
+            planned.append((unpack(packed.layout, packed.step(0)), capacities))
         return planned
-
-    @contextmanager
-    def _untouched(self) -> Iterator[None]:
-        """Put weights, statistics and Adam's moments back afterwards: warming up changes them."""
-        kept = {n: t.detach().clone() for n, t in (self.params | self.buffers).items()}
-        moments = _copied(self.optimizer.state_dict()["state"])
-        yield
-        with torch.no_grad():
-            for name, tensor in (self.params | self.buffers).items():
-                tensor.copy_(kept[name])
-            for number, state in self.optimizer.state_dict()["state"].items():
-                for name, tensor in state.items():
-                    if number in moments:
-                        tensor.copy_(moments[number][name])
-                    else:
-                        tensor.zero_()
 
 
 def _repeated(weight: Tensor, rows: LaneRows, number: Tensor) -> Tensor:
@@ -290,10 +273,6 @@ def _repeated(weight: Tensor, rows: LaneRows, number: Tensor) -> Tensor:
         (lanes, count),
     )
     return weighted_sum(weight.flatten(1), graph).view(count, *weight.shape[1:])
-
-
-def _copied(state: dict[int, dict[str, Any]]) -> dict[int, dict[str, Tensor]]:
-    return {n: {k: t.clone() for k, t in own.items()} for n, own in state.items()}
 
 
 @contextmanager

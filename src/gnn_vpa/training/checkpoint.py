@@ -15,6 +15,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 import gnn_vpa
@@ -22,7 +23,7 @@ import gnn_vpa
 from ..errors import GnnVpaError
 from ..files import write_whole
 from ..graphs import GraphSet
-from .task import Lane, Outcome, Protocol, Task, Training
+from .task import Lane, Outcome, Predictions, Protocol, Task, Training
 from .workers import Job, Report
 
 _log = logging.getLogger("gnn_vpa")
@@ -60,7 +61,7 @@ class Checkpoint:
             "trainings": hashlib.blake2b(repr(parts).encode()).hexdigest(),
         }
         content = self._read()
-        self.outcomes = {place: Outcome(**rest) for place, rest in content["outcomes"].items()}
+        self.outcomes = {place: _outcome(rest) for place, rest in content["outcomes"].items()}
         self._states: dict[tuple[int, int], dict[str, Any]] = content["states"]
 
     def job(self, place: int, trainings: Sequence[Training]) -> Job:
@@ -83,7 +84,7 @@ class Checkpoint:
 
     def _write(self, path: Path) -> None:
         outcomes = {
-            place: {field.name: _plain(getattr(outcome, field.name)) for field in fields(Outcome)}
+            place: {each.name: _plain(getattr(outcome, each.name)) for each in fields(Outcome)}
             for place, outcome in self.outcomes.items()
         }
         body = io.BytesIO()
@@ -105,8 +106,6 @@ class Checkpoint:
         except Exception as error:  # whatever is wrong with the file, training can start anew
             _log.warning("%s cannot be used (%s): starting anew", self._path, error)
             return nothing
-        for record in content["outcomes"].values():
-            record |= {name: v.numpy() for name, v in record.items() if isinstance(v, torch.Tensor)}
         return content
 
 
@@ -134,5 +133,14 @@ def _difference(found: dict[str, Any], expected: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return what a file that holds no code can hold: numbers and tensors."""
-    return torch.from_numpy(value) if hasattr(value, "dtype") else value
+    """Return what a file that holds no code can hold: numbers, tensors, and tuples of them."""
+    if isinstance(value, Predictions):
+        return tuple(value)
+    return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+
+
+def _outcome(plain: dict[str, Any]) -> Outcome:
+    """Return the outcome that was written."""
+    said = plain["predictions"]
+    curves = {name: value.numpy() for name, value in plain.items() if name.startswith("curve_")}
+    return Outcome(**plain | curves | {"predictions": said and Predictions(*said)})

@@ -67,9 +67,14 @@ def batch_of(
     return Batch(
         _features(tables, task_of_lane, rows[0], filled[0]),
         LevelBatch(tuple(hops), rows[0], tuple(readouts)),
-        step.y.long(),
+        _targets(tables, step.y),
         step.real.bool(),
     )
+
+
+def _targets(tables: Tables, y: Tensor) -> Tensor:
+    y = y.view(-1, *tables.y.shape[1:])
+    return y if y.is_floating_point() else y.long()
 
 
 def _features(tables: Tables, task_of_lane: Tensor, rows: LaneRows, filled: FilledRows) -> Tensor:

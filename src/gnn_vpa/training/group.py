@@ -1,35 +1,32 @@
-"""The lanes that share every step, and their state between epochs."""
+"""The lanes that share every step: what they minimise, what they came to, and their state."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch.func import stack_module_state
-from torch.nn.functional import cross_entropy
 
 from ..graphs import GraphSet
-from ..nn import Model
-from .batch import EMPTY, Batch
-from .initial import initial_model
+from .batch import EMPTY
+from .metrics import metric_for
+from .objective import Objective
+from .record import Record
 from .seeds import generator
 from .task import Outcome, Protocol, Training
 
-_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
-
 
 class Group(ABC):
-    """L trainings, step by step together.
+    """L trainings, step by step together. What computes their scores is a subclass's.
 
     Attributes:
         epoch: Number of epochs done.
-        params: Stacked weights, by name: ``[L, ...]``.
-        buffers: Stacked running statistics, by name.
-        optimizer: Adam on ``params``: it treats every number by itself, so lanes do not meet.
-        curves: Training loss, validation and test accuracy: ``[3, L, epochs]``, NaN yet to come.
+        protocol: How they are trained; lanes may differ in learning rate and weight decay.
+        lanes: The lanes.
+        keys: What random numbers of each lane depend on.
+        objective: What they minimise.
+        record: What they have come to.
     """
 
     def __init__(
@@ -38,73 +35,77 @@ class Group(ABC):
         device: torch.device,
         protocol: Protocol,
         trainings: Sequence[Training],
-        model: Model,
         dtype: torch.dtype,
+        kept: Mapping[str, Tensor] | None = None,
     ) -> None:
-        self.device, self.protocol, self.model = device, protocol, model
+        """Start with no epoch done.
+
+        Args:
+            graphs: The data set.
+            device: Where.
+            protocol: How they are trained.
+            trainings: The trainings.
+            dtype: Type of weights and features.
+            kept: The weights ``[L, ...]`` that are to be kept at the best epoch, if any.
+        """
+        self.device, self.protocol, self.dtype = device, protocol, dtype
         self.lanes = [training.lane for training in trainings]
         self.keys = [(graphs.name, task, lane.fold, lane.seed) for task, lane, _ in trainings]
-        models = [initial_model(graphs, training, dtype).to(device) for training in trainings]
-        self.params, self.buffers = stack_module_state(models)
-        self.optimizer = torch.optim.Adam(
-            list(self.params.values()),
-            lr=protocol.learning_rate,
-            fused=True,
-            capturable=device.type == "cuda",
-        )
         self.epoch = 0
-        self.curves = np.full((3, len(trainings), protocol.epochs), np.nan, dtype=_NUMPY[dtype])
-        self.dtype = dtype
+        outputs = graphs.num_outputs
+        self.objective = Objective(graphs.y, trainings, outputs, dtype, device)
+        self._kept = kept
+        self._evaluated, parts = self._evaluated_ids()
+        y = graphs.y[self._evaluated.clamp(min=0)].to(device)
+        metric = metric_for(protocol.metric, graphs.kind)
+        self.record = Record(
+            metric, protocol.patience, protocol.epochs, y, parts.to(device), outputs, dtype, kept
+        )
 
     @abstractmethod
     def run_epoch(self) -> None:
-        """Train on every graph once, then evaluate the weights."""
+        """Train on every graph once, evaluate the weights, and enter both in the record."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all lanes have ended."""
+        ended = self.epoch > 0 and not bool(self.record.state["alive"].any())
+        return ended or self.epoch >= self.protocol.epochs
+
+    def enter(self, losses: Tensor, scores: Tensor) -> None:
+        """Enter an epoch in the record; ``epoch`` itself is the caller's to raise.
+
+        Args:
+            losses: The training loss of each lane, ``[L]``.
+            scores: Of the graphs ``self._evaluated`` of each lane: ``[L, B, outputs]``.
+        """
+        self.record.add(losses, self.objective.outputs(scores), self._kept)
 
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of all that it takes to go on from here."""
-        self.sync()
-        return deepcopy(
-            {
-                "params": self.params,
-                "buffers": self.buffers,
-                "optimizer": self.optimizer.state_dict(),
-                "curves": torch.from_numpy(self.curves),
-                "epoch": self.epoch,
-            }
-        )
+        record = self.record.state_dict()
+        return deepcopy({"epoch": self.epoch, "record": record, "own": self._state()})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        with torch.no_grad():
-            for own, kept in ((self.params, state["params"]), (self.buffers, state["buffers"])):
-                for name, tensor in own.items():
-                    tensor.copy_(kept[name])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.curves[:] = state["curves"].numpy()
+        self.record.load_state_dict(state["record"])
+        self._load_state(state["own"])
         self.epoch = state["epoch"]
 
-    def sync(self) -> None:  # noqa: B027 - not every kind of group has something to do
-        """Make sure that ``curves`` are up to date."""
+    @abstractmethod
+    def _state(self) -> dict[str, Any]:
+        """Return the state of weights and optimiser; it need not be a copy."""
 
-    def close(self) -> None:  # noqa: B027
+    @abstractmethod
+    def _load_state(self, state: dict[str, Any]) -> None:
+        """Go on with weights and optimiser."""
+
+    def close(self) -> None:  # noqa: B027 - not every kind of group has something to do
         """Let go of what outlives a call."""
 
     def outcomes(self) -> list[Outcome]:
         """Return what each lane came to."""
-        self.sync()
-        return [
-            Outcome.of(lane.fold, lane.seed, *(self.curves[:, row]))
-            for row, lane in enumerate(self.lanes)
-        ]
-
-    @abstractmethod
-    def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
-        """Return the scores of all lanes' graphs, ``[L * B, classes]``."""
-
-    def _losses(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the mean cross-entropy of each lane, ``[L]``."""
-        each = cross_entropy(scores, batch.y, reduction="none").view_as(batch.real)
-        return (each * batch.real).sum(1) / batch.real.sum(1)
+        return self.record.outcomes(self.lanes)
 
     def _order(self, epoch: int) -> Tensor:
         """Return the graphs of every step of an epoch, ``[L, steps, batch_size]``."""

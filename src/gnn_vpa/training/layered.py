@@ -115,7 +115,7 @@ class Layered:
 
     Attributes:
         x: Features of the first level's colours.
-        y: Class of each graph, ``[G]``.
+        y: What is learned of each graph, ``[G]`` or ``[G, T]``.
     """
 
     def __init__(self, tables: LevelTables) -> None:
@@ -183,7 +183,7 @@ class Layered:
             Batch(
                 parts[step],
                 self._batch(rows[step], ways[step], read[step], graphs, ids[step]),
-                self.y[ids[step].clamp(min=0)].flatten(),
+                self.y[ids[step].clamp(min=0)].flatten(0, 1),
                 ids[step] >= 0,
             )
             for step in range(len(ids))

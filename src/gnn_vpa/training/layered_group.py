@@ -9,14 +9,16 @@ from torch import Tensor, nn
 from ..graphs import GraphSet
 from ..nn import Model
 from .batch import Batch
-from .group import Group
 from .layered import Layered
 from .seeds import generator
+from .stacked_group import StackedGroup
 from .task import Protocol, Training
 
 
-class LayeredGroup(Group):
+class LayeredGroup(StackedGroup):
     """Lanes whose batches are cut by levels, and evaluated in one go."""
+
+    captures = False
 
     def __init__(
         self,
@@ -26,28 +28,26 @@ class LayeredGroup(Group):
         trainings: Sequence[Training],
         model: Model,
         dtype: torch.dtype,
+        keep_weights: bool = False,
     ) -> None:
-        device = torch.device("cpu")
-        super().__init__(graphs, device, protocol, trainings, deepcopy(model), dtype)
+        cpu, own = torch.device("cpu"), deepcopy(model)
+        super().__init__(graphs, cpu, protocol, trainings, own, dtype, keep_weights)
         self.layered = layered
         _install(self.model, self.params | self.buffers)
         # One batch of all validation and test graphs: they have much in common.
-        ids, self._parts = self._evaluated_ids()
-        self._evaluation_batch = layered.cut(ids, backward=False)
+        self._evaluation_batch = layered.cut(self._evaluated, backward=False)
 
     def run_epoch(self) -> None:
         """Train on every graph once, then evaluate the weights."""
         order, uniform = self._order(self.epoch), self._uniform()
-        losses = torch.zeros(len(self.lanes), dtype=self.dtype)
+        losses, weights = torch.zeros(2, len(self.lanes), dtype=self.dtype)
+        self._set_rate()
         self.model.train()
         for step, batch in enumerate(self._batches(order)):
-            self.optimizer.zero_grad()
-            mean = self._losses(self._scores(batch, uniform[step]), batch)
-            mean.sum().backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step()
-            losses += mean.detach() * batch.real.sum(1)
-        self.curves[0, :, self.epoch] = (losses / (order >= 0).sum((1, 2))).numpy()
-        self.curves[1:, :, self.epoch] = self._evaluate()
+            loss, weight = self._step(batch, uniform[step])
+            losses += loss
+            weights += weight
+        self.enter(losses / weights, self._evaluate())
         self.epoch += 1
 
     def _batches(self, order: Tensor) -> Iterator[Batch]:
@@ -61,12 +61,10 @@ class LayeredGroup(Group):
 
     @torch.no_grad()
     def _evaluate(self) -> Tensor:
-        """Return the accuracy of each lane in validation and test, ``[2, L]``."""
+        """Return the scores of validation and test graphs, ``[L, B, outputs]``."""
         self.model.eval()
         batch = self._evaluation_batch
-        hit = (self._scores(batch, None).argmax(1) == batch.y).view_as(batch.real)
-        right: Tensor = (hit & self._parts).sum(2).to(self.dtype)
-        return right / self._parts.sum(2)
+        return self._scores(batch, None).view(*batch.real.shape, -1)
 
     def _uniform(self) -> Tensor:
         """Return the numbers for dropout of this epoch, ``[steps, *model.dropout_shape]``."""

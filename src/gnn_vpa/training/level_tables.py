@@ -52,7 +52,7 @@ class LevelTables(NamedTuple):
     tasks: Sequence[Task]
     model: Model  # of one of the tasks
     x: Tensor  # [A or 1, C, in] features of the first level's rows, or their codes [A or 1, C]
-    y: Tensor  # [G]
+    y: Tensor  # [G] or [G, T]
     num_nodes: Tensor  # [G]
     levels: tuple[LevelRows, ...]
     exponent: Tensor  # [A], p of the scale of each task's layers …
@@ -68,7 +68,9 @@ class LevelTables(NamedTuple):
 
 def model_for(task: Task, graphs: GraphSet) -> Model:
     """Build the model of a task for a data set, with weights from the global generator."""
-    return task.build(features(graphs, task.features).width, graphs.num_outputs)
+    model = task.build(features(graphs, task.features).width, graphs.num_outputs)
+    assert isinstance(model, Model)
+    return model
 
 
 def level_tables(

@@ -70,7 +70,7 @@ class LevelSlots(NamedTuple):
 class Plan(NamedTuple):
     """K steps."""
 
-    y: Tensor  # [K, S]
+    y: Tensor  # [K, S], or [K, S * T]
     real: Tensor  # [K, L, B]
     pool: Tensor  # [K, S], the readout's scale
     levels: tuple[LevelSlots, ...]

@@ -58,7 +58,7 @@ class Tables(NamedTuple):
 
     @property
     def y(self) -> Tensor:
-        """The class of each graph, ``[G]``."""
+        """What is learned of each graph, ``[G]`` or ``[G, T]``."""
         return self.by_level.y
 
     @property

@@ -4,22 +4,23 @@ import logging
 import time
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from itertools import groupby, pairwise
 from pathlib import Path
 
 import torch
 
-from ..errors import GnnVpaError, UsageError
+from ..errors import GnnVpaError
 from ..graphs import GraphSet
 from .captured import CapturedGroup
 from .checkpoint import Checkpoint
+from .checks import check_fit
 from .group import Group
 from .interrupts import Impatience, deferred
 from .lanes import family_of
 from .layered import Layered
 from .layered_group import LayeredGroup
 from .level_tables import level_tables, model_for
+from .own import is_own
 from .tables import Tables, tables
 from .task import Lane, Outcome, Protocol, Task, Training
 from .workers import Job, Report, one_thread, train_in_processes
@@ -89,7 +90,7 @@ def fit(
     device = torch.device(device)
     tasks = [task] if isinstance(task, Task) else list(task)
     protocols = [protocol] * len(tasks) if isinstance(protocol, Protocol) else list(protocol)
-    _check(graphs, tasks, protocols, lanes, workers)
+    check_fit(graphs, tasks, protocols, lanes, workers)
     settings = (dtype, merging, device.type, keep_weights)
     saved = Checkpoint(checkpoint, graphs, tasks, protocols, lanes, settings)
     kinds = _kinds(tasks, protocols, _shares_steps(device))
@@ -114,12 +115,12 @@ def fit(
     with one_thread() if workers else nullcontext():
         for kind in kinds:
             own = [trainings[n] for n in order[place : place + len(kind) * len(lanes)]]
-            family = Family(
+            family = _family(
                 graphs, [tasks[n] for n in kind], protocols[kind[0]], device, dtype, merging,
                 keep_weights,
             )  # fmt: skip
             jobs = _unfinished(family.groups(own), place, saved)
-            train_in_processes(family.train, jobs, workers or 1, saved.keep, tell)
+            train_in_processes(family.train, jobs, family.processes(workers), saved.keep, tell)
             place += len(own)
     by_training = {order[place]: outcome for place, outcome in saved.outcomes.items()}
     return [by_training[number] for number in range(len(trainings))]
@@ -133,6 +134,23 @@ def _kinds(tasks: Sequence[Task], protocols: Sequence[Protocol], together: bool)
     for number, pair in enumerate(zip(tasks, protocols, strict=True)):
         found.setdefault(family_of(*pair), []).append(number)
     return list(found.values())
+
+
+def _family(
+    graphs: GraphSet,
+    tasks: Sequence[Task],
+    protocol: Protocol,
+    device: torch.device,
+    dtype: torch.dtype,
+    merging: bool,
+    keep_weights: bool,
+) -> "Family":
+    """Return what trains tasks of a family: models of ours, or one of a user's."""
+    if is_own(tasks[0].model):
+        from .own.family import OwnFamily  # a kind of family
+
+        return OwnFamily(graphs, tasks, protocol, device, dtype, keep_weights)
+    return Family(graphs, tasks, protocol, device, dtype, merging, keep_weights)
 
 
 class Family:
@@ -154,11 +172,16 @@ class Family:
             # The lanes' weights take turns in it.
             self.model = model_for(tasks[0], graphs).to(device, dtype)
         plans = _shares_steps(device)
+        tasks = list({task.aggr: task for task in tasks}.values())  # all that the tables see
         by_level = level_tables(
             graphs, tasks, self.model, device, dtype,
             per_graph=plans, max_dense_columns=MAX_DENSE_COLUMNS if plans else 0, merging=merging,
         )  # fmt: skip
         self.data: Tables | Layered = tables(by_level) if plans else Layered(by_level)
+
+    def processes(self, workers: int | None) -> int:
+        """Return how many processes can share the lanes."""
+        return workers or 1
 
     def groups(self, trainings: Sequence[Training]) -> list[list[Training]]:
         """Divide trainings into those that run side by side.
@@ -226,7 +249,7 @@ class Family:
             if job.state is not None:
                 group.load_state_dict(job.state)
             kept = time.monotonic()
-            while group.epoch < self.protocol.epochs:
+            while not group.is_done:
                 began = time.monotonic()
                 can_break = before is not None or group.epoch == 0
                 with nullcontext() if can_break else deferred():
@@ -250,7 +273,7 @@ class Family:
             group.close()
 
     def _group(self, trainings: Sequence[Training]) -> Group:
-        settings = (self.protocol, trainings, self.model, self.dtype)
+        settings = (self.protocol, trainings, self.model, self.dtype, self.keep_weights)
         if isinstance(self.data, Tables):
             return CapturedGroup(self.graphs, self.data, *settings)
         return LayeredGroup(self.graphs, self.data, *settings)
@@ -310,31 +333,3 @@ def _halves(
         graphs.name, len(trainings), half,
     )  # fmt: skip
     return [list(trainings[:half]), list(trainings[half:])]
-
-
-def _check(
-    graphs: GraphSet,
-    tasks: Sequence[Task],
-    protocols: Sequence[Protocol],
-    lanes: Sequence[Lane],
-    workers: int | None,
-) -> None:
-    if workers is not None and workers < 1:
-        raise UsageError(f"workers: expected a number from 1 on, or None, got {workers}.")
-    if len(lanes) == 0 or len(tasks) == 0:
-        raise UsageError("lanes: there is nothing to train; pass at least one fold, and a task.")
-    if len(protocols) != len(tasks):
-        raise UsageError(
-            f"protocol: expected one, or one for each of {len(tasks)} tasks, got {len(protocols)}."
-        )
-    for own in protocols:
-        if replace(own, epochs=1, batch_size=1, learning_rate=1.0) != Protocol(1, 1, 1.0):
-            raise GnnVpaError(f"{own.settings()}: some of it is not there yet.")
-    if graphs.kind != "classes":
-        raise GnnVpaError(f"{graphs.name}: {graphs.kind} are not there yet.")
-    for lane in lanes:
-        for part, ids in zip(lane.split._fields, lane.split, strict=True):
-            if len(ids) == 0:
-                raise UsageError(
-                    f"fold {lane.fold} of {graphs.name} has no {part} graphs: use fewer folds."
-                )

@@ -1,5 +1,6 @@
 """Models as a user writes them, from PyG's layers; ``norm`` and ``dropout`` are their options."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -131,3 +132,28 @@ class Counting(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
         return global_add_pool(self.lin(x), batch) / int((x[:, 0] > 0).sum())
+
+
+class Changing(nn.Module):
+    """Asks whether the first graph of a batch has 13 nodes: few have."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.lin = nn.Linear(in_channels, out_channels)
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        pooled = global_add_pool(self.lin(x), batch)
+        return pooled * 2 if (batch == 0).sum() == 13 and self.training else pooled
+
+
+class Raising(nn.Module):
+    """Raises as soon as a file is there."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.lin = nn.Linear(in_channels, out_channels)
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        if Path("broken").exists():
+            raise RuntimeError("no more")
+        return global_add_pool(self.lin(x), batch)

@@ -17,7 +17,7 @@ from .batches import Inputs
 _BY_NAME = ("batch", "edge_attr", "edge_weight", "pos")  # what ``forward`` may name
 _WHAT = {
     "edge_attr": "edge features",
-    "edge_weight": "an edge weight (edge features of one column)",
+    "edge_weight": "edge weights, nor edge features of one column",
     "pos": "positions",
 }
 
@@ -73,7 +73,7 @@ class Adapter:
     def __call__(self, model: Callable[..., Any], inputs: Inputs) -> Any:
         """Call a model with a batch."""
         if self.takes_batch:
-            return model(_pyg_batch(inputs))
+            return model(pyg_batch(inputs))
         given = {k: v for k in self.keywords if (v := getattr(inputs, k)) is not None}
         third = (inputs.batch,) if self.positional else ()
         return model(inputs.x, inputs.edge_index, *third, **given)
@@ -141,6 +141,7 @@ def _place(error: BaseException) -> str:
     return f"{last.filename}, line {last.lineno}"
 
 
-def _pyg_batch(inputs: Inputs) -> Batch:
+def pyg_batch(inputs: Inputs) -> Batch:
+    """Return a batch as PyG's loaders give it."""
     given = {name: value for name, value in inputs._asdict().items() if value is not None}
     return Batch(**given)

@@ -17,9 +17,9 @@ class Alone:
         self.model, self.adapter, self.outputs = model, adapter, outputs
         self.mode = HashedDropout()
 
-    def __call__(self, inputs: Inputs, seed: Tensor) -> Tensor:
-        """Return the scores of a batch, ``[B, outputs]``."""
-        if not self.model.training:
+    def __call__(self, inputs: Inputs, seed: Tensor | None = None) -> Tensor:
+        """Return the scores of a batch, ``[B, outputs]``; with a seed for dropout in training."""
+        if seed is None:
             return self._checked(self.adapter(self.model, inputs), inputs)
         with self.mode:
             self.mode.begin(seed, len(inputs.x), inputs.edge_index.shape[1])

@@ -27,7 +27,12 @@ class Source:
     """A data set on a device, from which batches are cut."""
 
     def __init__(
-        self, graphs: GraphSet, kind: FeatureKind, device: torch.device, dtype: torch.dtype
+        self,
+        graphs: GraphSet,
+        kind: FeatureKind,
+        device: torch.device,
+        dtype: torch.dtype,
+        max_bytes: int = WRITTEN_OUT,
     ) -> None:
         self.device, self.dtype = device, dtype
         self.node_ptr = graphs.node_ptr.to(device)
@@ -36,20 +41,27 @@ class Source:
         self.ends = torch.stack([graphs.col.long(), target]).to(device)  # [2, edges]
         found = features(graphs, kind)
         self.width = found.width
-        dense = found.width * graphs.num_nodes * dtype.itemsize <= WRITTEN_OUT
+        dense = found.width * graphs.num_nodes * dtype.itemsize <= max_bytes
         self._x = found.matrix().to(device, dtype) if dense else None
-        self._features = found
+        self._codes = None if found.codes is None else found.codes.to(device)
+        self._dense = _moved(found.dense, device, dtype)
+        self._num_codes = found.num_codes
         self.edge_attr = _moved(graphs.edge_attributes, device, dtype)
-        self.edge_weight = None
-        if self.edge_attr is not None and self.edge_attr.shape[1] == 1:
-            self.edge_weight = self.edge_attr[:, 0]
-        self.pos = _moved(getattr(graphs, "pos", None), device, dtype)
+        weights = graphs.edge_weights
+        if weights is None and self.edge_attr is not None and self.edge_attr.shape[1] == 1:
+            weights = self.edge_attr
+        self.edge_weight = None if weights is None else weights[:, 0].to(device, dtype)
+        self.pos = _moved(graphs.positions, device, dtype)
 
     def x(self, nodes: Tensor) -> Tensor:
         """Return the features of some nodes."""
         if self._x is not None:
             return self._x[nodes]
-        return self._features.matrix(nodes.cpu()).to(self.device, self.dtype)
+        columns = [] if self._dense is None else [self._dense[nodes]]
+        if self._codes is not None:
+            code = torch.arange(self._num_codes, device=self.device)
+            columns.append((self._codes[nodes].unsqueeze(1) == code).to(self.dtype))
+        return torch.cat(columns, 1)
 
     def cut(self, ids: Tensor) -> Inputs:
         """Put graphs side by side, in this order."""

@@ -8,7 +8,7 @@ from torch import nn
 
 from ...aggregations import aggregation
 from ...errors import GnnVpaError, UsageError
-from ...graphs import GraphSet
+from ...graphs import GraphSet, features
 from ...pyg import ConversionReport, convert
 from ...pyg import register as register_in_pyg
 from .adapter import Adapter, shortened
@@ -108,19 +108,26 @@ def conversion(task: "Task", in_channels: int = 8, out_channels: int = 2) -> str
 
     Example:
         >>> from gnn_vpa.training import Task
-        >>> print(conversion(Task("torch_geometric.nn.conv:GraphConv", "vpa", options=(("aggr", "sum"),))))
+        >>> print(conversion(Task("torch_geometric.nn.models:GraphSAGE", "vpa"), 8, 4))
     """
     with torch.random.fork_rng(devices=[]):
         report = build(task, in_channels, out_channels).report
     return "" if report is None else str(report)
 
 
-def materialised(model: nn.Module, adapter: Adapter, source: Source) -> None:
-    """Let lazy layers learn their sizes and draw their weights, by a call with one graph."""
+def own_model(task: "Task", graphs: GraphSet) -> nn.Module:
+    """Make a user's model for a data set, with weights from the global generator."""
+    width = features(graphs, task.features).width
+    model = build(task, width, graphs.num_outputs).model
     lazy = torch.nn.parameter.UninitializedTensorMixin
     if any(isinstance(p, lazy) for p in [*model.parameters(), *model.buffers()]):
-        with torch.no_grad(), adapter.blamed("on one graph"):
-            adapter(model.eval(), source.cut(torch.tensor([0], device=source.device)))
+        # Lazy layers learn their sizes, and draw their weights, when they are called.
+        adapter = Adapter.of(model, task.model)
+        cpu = torch.device("cpu")
+        source = Source(graphs, task.features, cpu, torch.float32, max_bytes=0)
+        with torch.no_grad(), adapter.blamed("when it was called with one graph"):
+            adapter(model.eval(), source.cut(torch.tensor([0])))
+    return model
 
 
 def check(graphs: GraphSet, task: "Task") -> Adapter:
@@ -136,10 +143,12 @@ def check(graphs: GraphSet, task: "Task") -> Adapter:
             f"{task.model}."
         )
     device, dtype = torch.device("cpu"), torch.float32
-    source = Source(graphs, task.features, device, dtype)
+    source = Source(graphs, task.features, device, dtype, max_bytes=0)
     ids = torch.arange(min(2, graphs.num_graphs))
     with torch.random.fork_rng(devices=[]):
         model = build(task, source.width, graphs.num_outputs).model
+        if not any(p.requires_grad for p in model.parameters()):
+            raise UsageError(f"{task.model}: its model has no weights that could be trained.")
         adapter = Adapter.of(model, task.model)
         inputs = source.cut(ids)
         adapter.check_inputs(inputs, graphs.name)
@@ -173,8 +182,7 @@ def unused_edge_features(graphs: GraphSet, task: "Task") -> str | None:
     columns = graphs.edge_attributes.shape[1]
     if is_own(task.model):
         with torch.random.fork_rng(devices=[]):
-            width = Source(graphs, task.features, torch.device("cpu"), torch.float32).width
-            adapter = Adapter.of(build(task, width, graphs.num_outputs).model, task.model)
+            adapter = Adapter.of(own_model(task, graphs), task.model)
         if "edge_attr" in adapter.keywords or adapter.takes_batch:
             return None
         if "edge_weight" in adapter.keywords and columns == 1:

@@ -1,0 +1,80 @@
+"""What is wrong with a training that is asked for, said before anything is trained."""
+
+from collections.abc import Iterable, Sequence
+
+from ..errors import UsageError
+from ..graphs import GraphSet
+from ..graphs.targets import known
+from .metrics import metric_for
+from .objective import loss_for
+from .own import check, is_own
+from .task import Lane, Protocol, Task
+
+_PARTS = {"train": "training", "valid": "validation", "test": "test"}
+
+
+def check_fit(
+    graphs: GraphSet,
+    tasks: Sequence[Task],
+    protocols: Sequence[Protocol],
+    lanes: Sequence[Lane],
+    workers: int | None,
+) -> None:
+    """Refuse what cannot be trained."""
+    if workers is not None and workers < 1:
+        raise UsageError(f"workers: expected a number from 1 on, or None, got {workers}.")
+    if len(lanes) == 0 or len(tasks) == 0:
+        raise UsageError("lanes: there is nothing to train; pass at least one fold, and a task.")
+    if len(protocols) != len(tasks):
+        raise UsageError(
+            f"protocol: expected one, or one for each of {len(tasks)} tasks, got {len(protocols)}."
+        )
+    for lane in lanes:
+        for part, ids in zip(lane.split._fields, lane.split, strict=True):
+            if len(ids) == 0:
+                raise UsageError(
+                    f"fold {lane.fold} of {graphs.name} has no {part} graphs: use fewer folds."
+                )
+    check_targets(graphs, protocols, lanes)
+    for task in tasks:
+        if is_own(task.model):
+            check(graphs, task)
+
+
+def check_targets(graphs: GraphSet, protocols: Iterable[Protocol], lanes: Sequence[Lane]) -> None:
+    """Refuse folds in which there is nothing to learn, or of which the metric says nothing.
+
+    Raises:
+        UsageError: The message names the data set, the fold, the part and the metric.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> from gnn_vpa.graphs import Split
+        >>> pair = torch.tensor([[0, 1], [1, 0]])
+        >>> data = GraphSet.from_pyg([Data(edge_index=pair, num_nodes=2, y=y) for y in (0, 1, 1)])
+        >>> lane = Lane(0, Split(*torch.tensor([[0], [1], [2]])))
+        >>> check_targets(data, [Protocol(metric="roc_auc")], [lane])
+        Traceback (most recent call last):
+            ...
+        gnn_vpa.errors.UsageError: custom, fold 0: ROC-AUC is undefined in its validation part, ...
+    """
+    asked = dict.fromkeys(protocols)
+    for protocol in asked:
+        loss_for(protocol, graphs.kind)
+    metrics = {metric_for(protocol.metric, graphs.kind) for protocol in asked}
+    for lane in lanes:
+        if not bool(known(graphs.y[lane.split.train]).any()):
+            raise UsageError(
+                f"{graphs.name}, fold {lane.fold}: all targets of its training part are missing, "
+                "so that there is nothing to learn: use fewer folds, or another target."
+            )
+        for part in ("valid", "test"):
+            own = graphs.y[getattr(lane.split, part)]
+            for metric in metrics:
+                if not metric.is_defined(own, graphs.num_outputs):
+                    raise UsageError(
+                        f"{graphs.name}, fold {lane.fold}: {metric.title} is undefined in its "
+                        f"{_PARTS[part]} part, which lacks {metric.needs}: use fewer folds, or "
+                        "another metric."
+                    )

@@ -1,0 +1,145 @@
+"""What lanes have come to so far: curves, the best epoch, and what the network said then."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from ..errors import GnnVpaError
+from .metrics import Metric, evaluate
+from .task import Lane, Outcome, Predictions
+
+_TOLERANCE = 1e-4  # of the metric in float32, by lane and by scikit-learn
+
+
+class Record:
+    """The record of L lanes, on their device.
+
+    To enter an epoch, no value is looked at on the host, so that it can be captured and replayed. A
+    lane is alive until its loss is not finite, or its patience has ended; what it does later is
+    not recorded.
+
+    Attributes:
+        metric: What chooses the epoch.
+        y: The targets of the graphs that are evaluated, ``[L, B]`` or ``[L, B, T]``.
+        parts: Which of them are for validation, and which for test: ``[2, L, B]``.
+        state: All that changes, by name.
+    """
+
+    def __init__(
+        self,
+        metric: Metric,
+        patience: int | None,
+        epochs: int,
+        y: Tensor,
+        parts: Tensor,
+        outputs: int,
+        dtype: torch.dtype,
+        weights: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        self.metric, self.patience, self.y, self.parts = metric, patience, y, parts
+        self._sign = 1.0 if metric.higher_is_better else -1.0
+        lanes, graphs = y.shape[:2]
+        some = torch.empty(0, dtype=dtype, device=y.device)
+        number = torch.zeros(lanes, dtype=torch.int64, device=y.device)
+        self.state: dict[str, Tensor] = {
+            "epoch": number.new_zeros(1),
+            "curves": some.new_full((3, lanes, epochs), torch.nan),
+            "best": some.new_full((lanes,), -torch.inf),
+            "best_epoch": number,
+            "length": number.clone(),  # epochs in which a lane was alive
+            "alive": number == 0,
+            "scores": some.new_zeros(lanes, graphs, outputs),
+        }
+        for name, tensor in (weights or {}).items():
+            self.state[f"weights.{name}"] = tensor.detach().clone()
+
+    @torch.no_grad()
+    def add(
+        self, losses: Tensor, scores: Tensor, weights: Mapping[str, Tensor] | None = None
+    ) -> None:
+        """Enter an epoch.
+
+        Args:
+            losses: The training loss of each lane, ``[L]``.
+            scores: What the networks say of the evaluated graphs, in the data's units:
+                ``[L, B, outputs]``.
+            weights: The weights, if they are kept.
+        """
+        state, alive = self.state, self.state["alive"]
+        values = [self.metric.by_lane(scores, self.y, part) for part in self.parts]
+        entry = torch.stack([losses, *(value.to(losses.dtype) for value in values)])
+        entry = entry.masked_fill(~alive, torch.nan)
+        place = state["epoch"].clamp(max=state["curves"].shape[2] - 1)  # a trial may go beyond
+        state["curves"].index_copy_(2, place, entry.unsqueeze(2))
+        state["length"] += alive
+        alive &= losses.isfinite()
+        worth = entry[1] * self._sign
+        improved = alive & (worth > state["best"])
+        kept = {"best": worth, "best_epoch": state["epoch"], "scores": scores}
+        kept |= {f"weights.{name}": tensor for name, tensor in (weights or {}).items()}
+        for name, value in kept.items():
+            old = state[name]
+            old.copy_(torch.where(improved.view(-1, *[1] * (old.dim() - 1)), value, old))
+        if self.patience is not None:
+            alive &= state["epoch"] - state["best_epoch"] < self.patience
+        state["epoch"] += 1
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return a copy of the state."""
+        return {name: tensor.clone() for name, tensor in self.state.items()}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a state."""
+        for name, tensor in self.state.items():
+            tensor.copy_(state[name])
+
+    def outcomes(self, lanes: Sequence[Lane]) -> list[Outcome]:
+        """Return what each lane came to."""
+        state = {name: tensor.cpu() for name, tensor in self.state.items()}
+        y = self.y.cpu()
+        return [self._outcome(row, lane, state, y[row]) for row, lane in enumerate(lanes)]
+
+    def _outcome(self, row: int, lane: Lane, state: dict[str, Tensor], y: Tensor) -> Outcome:
+        curves, length = state["curves"][:, row], int(state["length"][row])
+        if bool(curves[0, length - 1].isfinite()):  # otherwise it diverged
+            curves = curves[:, :length]
+        plain = Outcome.of(
+            lane.fold, lane.seed, *curves.numpy(), higher_is_better=self.metric.higher_is_better
+        )
+        if plain.diverged_epoch is not None:
+            return plain
+        sizes = [len(lane.split.valid), len(lane.split.test)]
+        said, right = (torch.split(part[: sum(sizes)], sizes) for part in (state["scores"][row], y))
+        valid, test = (evaluate(*pair) for pair in zip(right, said, strict=True))
+        outcome = replace(
+            plain,
+            scores={name: (value, test[name]) for name, value in valid.items()},
+            predictions=Predictions(*(part.clone() for part in said)),
+            weights=self._weights(row, state),
+        )
+        self._check(outcome, int(state["best_epoch"][row]))
+        return outcome
+
+    def _weights(self, row: int, state: dict[str, Tensor]) -> dict[str, Tensor] | None:
+        prefix = "weights."
+        own = {
+            name.removeprefix(prefix): t[row].clone() for name, t in state.items() if prefix in name
+        }
+        return own or None
+
+    def _check(self, outcome: Outcome, kept_epoch: int) -> None:
+        """What was kept must be of the epoch that the curves choose, and as good as they say."""
+        pairs = zip(
+            (outcome.val_score, outcome.test_score), outcome.scores[self.metric.name], strict=True
+        )
+        same = all(math.isclose(*pair, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE) for pair in pairs)
+        if outcome.best_epoch != kept_epoch or not same:
+            raise GnnVpaError(
+                f"fold {outcome.fold}: {self.metric.title} {outcome.scores[self.metric.name]} of "
+                f"what was kept in epoch {kept_epoch} is not that of epoch {outcome.best_epoch}, "
+                f"{(outcome.val_score, outcome.test_score)}: this is a defect of gnn-vpa, please "
+                "report it"
+            )
