@@ -238,7 +238,8 @@ def graphs():
         edges = torch.stack([torch.cat([first, first + 1]), torch.cat([first + 1, first])])
         homo = float("nan") if number == 5 else nodes / 2
         size = torch.tensor([[float(nodes)]])
-        found.append(Data(edge_index=edges, num_nodes=nodes, y=size, homo=homo, batch_of=number // 3))
+        more = {"homo": homo, "batch_of": number // 3}
+        found.append(Data(edge_index=edges, num_nodes=nodes, y=size, **more))
     return found
 """
 
