@@ -64,7 +64,7 @@ def test_what_sees_no_edges_knows_paths_from_triangles_no_better_than_by_guessin
 ) -> None:
     lanes = [Lane(fold, split, 0) for fold, split in enumerate(splits(toy.y, folds=4))]
     without, shapes = (
-        [outcome.test_acc for outcome in fit_baseline(name, toy, "auto", lanes)]
+        [outcome.test_score for outcome in fit_baseline(name, toy, "auto", lanes)]
         for name in ("no_edges", "no_features")
     )
     assert without == [0.5] * 4
@@ -78,7 +78,7 @@ def test_a_graph_without_nodes_is_a_graph() -> None:
     lanes = [Lane(fold, split, 0) for fold, split in enumerate(splits(hollow.y, folds=4))]
     for name in LABELS:
         for outcome in fit_baseline(name, hollow, "auto", lanes):
-            assert outcome.test_acc == (0.5 if name == "majority" else 1.0)
+            assert outcome.test_score == (0.5 if name == "majority" else 1.0)
 
 
 def test_an_unknown_baseline_is_refused(toy: GraphSet) -> None:

@@ -21,6 +21,6 @@ def fit_baselines(graphs: GraphSet, kind: FeatureKind, folds: Sequence[Split]) -
         if (reason := obstacle(name, graphs)) is not None:
             found.append(Baseline(name, label, None, None, reason))
             continue
-        scores = [outcome.test_acc for outcome in fit_baseline(name, graphs, kind, lanes)]
+        scores = [outcome.test_score for outcome in fit_baseline(name, graphs, kind, lanes)]
         found.append(Baseline(name, label, statistics.fmean(scores), statistics.stdev(scores)))
     return found

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..graphs import FeatureKind, GraphSet, Split, features
+from .predicted import score
 
 Numbers = NDArray[np.float64]  # [graphs, columns]
 
@@ -65,28 +66,32 @@ def degree_numbers(graphs: GraphSet) -> Numbers:
     return torch.cat([column.double() for column in columns], dim=1).numpy()
 
 
-def forest(numbers: Numbers, y: NDArray[np.int64], split: Split) -> tuple[float, float]:
+def forest(
+    numbers: Numbers, y: Tensor, split: Split, metric: str = "accuracy"
+) -> tuple[Tensor, Tensor]:
     """Train forests on the training graphs, and let the validation graphs choose one.
 
     Returns:
-        Its accuracy on the validation graphs and on the test graphs.
+        The classes that it predicts for the validation graphs and for the test graphs.
 
     Example:
-        >>> parts = (torch.arange(start, 40, 4) for start in (0, 1, 2))
-        >>> numbers = np.arange(40.0)[:, None]
-        >>> forest(numbers, (numbers[:, 0] >= 20).astype(np.int64), Split(*parts))
-        (1.0, 1.0)
+        >>> parts = (torch.arange(start, 16, 4) for start in (0, 1, 2))
+        >>> numbers = np.arange(16.0)[:, None]
+        >>> forest(numbers, torch.arange(16) // 8, Split(*parts))[1]
+        tensor([0, 0, 1, 1])
     """
     from sklearn.ensemble import RandomForestClassifier
 
     train, valid, test = (part.numpy() for part in split)
+    classes = int(y.max()) + 1
     tried = []
     for least in _LEAVES:
         trees = RandomForestClassifier(_TREES, min_samples_leaf=least, random_state=0)
-        trees.fit(numbers[train], y[train])
-        tried.append((float(trees.score(numbers[valid], y[valid])), trees))
-    best, trees = max(tried, key=itemgetter(0))  # the first of the highest
-    return best, float(trees.score(numbers[test], y[test]))
+        trees.fit(numbers[train], y.numpy()[train])
+        predicted = torch.from_numpy(trees.predict(numbers[valid]))
+        tried.append((score(metric, y[split.valid], predicted, classes), predicted, trees))
+    _, predicted, trees = max(tried, key=itemgetter(0))  # the first of the highest
+    return predicted, torch.from_numpy(trees.predict(numbers[test]))
 
 
 def _sums(values: Tensor, owner: Tensor, graphs: int) -> Tensor:

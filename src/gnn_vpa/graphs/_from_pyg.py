@@ -1,7 +1,7 @@
 """A user's own PyG graphs as one data set."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from .graphset import GraphSet
 from .targets import TargetKind, Targets, targets_of
 
 _OF_EDGES = ("edge_attr", "edge_weight")
+_READ = ("x", "edge_index", "y", "num_nodes", "pos", *_OF_EDGES)  # what else there is are columns
 
 
 def from_pyg(
@@ -48,6 +49,7 @@ def from_pyg(
             class_names=learned.class_names,
             edge_weights=None if weights is None else weights[order],
             positions=_stack([graph.pos for graph in graphs]),
+            columns=_single_values(graphs),
         )
     except GnnVpaError as error:  # a number that is not finite: the user's own
         raise UsageError(str(error)) from error
@@ -61,6 +63,24 @@ def _targets(
         return targets_of([graph[target] for graph in graphs], kind, nodes, target)
     except ValueError as error:
         raise UsageError(f"{name}, {error}") from None
+
+
+def _single_values(graphs: list[Data]) -> dict[str, list[Any]]:
+    """Return what every graph has one value of, by name."""
+    found: dict[str, list[Any]] = {}
+    for name in graphs[0].keys():  # noqa: SIM118  (a graph is no mapping)
+        if name in _READ:
+            continue
+        values = [_single(graph.get(name)) for graph in graphs]
+        if all(value is not None for value in values):
+            found[name] = values
+    return found
+
+
+def _single(value: object) -> Any:
+    if isinstance(value, Tensor) and value.numel() == 1:
+        return value.item()
+    return value if isinstance(value, bool | int | float | str) else None
 
 
 def _fault(graph: object, first: Data, target: str) -> str | None:

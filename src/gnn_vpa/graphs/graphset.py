@@ -1,10 +1,11 @@
 """One data set: all of its graphs in one compact structure."""
 
+import dataclasses
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -41,6 +42,8 @@ class GraphSet:
         class_names: What the classes are called, where they are text.
         edge_weights: One for each edge, in the order of `col`: [E, 1], float32.
         positions: Coordinates of the nodes: [N, P], float32.
+        columns: What else each graph has, by name: groups that stay together, masks. No network
+            sees it, and it is no part of the content.
 
     Raises:
         GnnVpaError: The parts do not fit together, or a number is not finite.
@@ -68,6 +71,7 @@ class GraphSet:
     class_names: tuple[str, ...] | None = None
     edge_weights: Tensor | None = None
     positions: Tensor | None = None
+    columns: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check_pointers("node_ptr", self.node_ptr, self.num_graphs, self.num_nodes)
