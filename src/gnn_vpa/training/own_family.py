@@ -65,7 +65,9 @@ class OwnFamily(Family):
         singles = [[training] for training in trainings]
         if not shares_steps(self.device):
             why = elsewhere(self._task.model)
-            where = f"in this process: {why}" if why else "on the CPU, in as many processes as asked"
+            where = (
+                f"in this process: {why}" if why else "on the CPU, in as many processes as asked"
+            )
             self._say(f"one after the other, {where}")
             return singles
         try:

@@ -93,9 +93,7 @@ def _called(
             f"{shortened(error)}."
         ) from error
     if not isinstance(model, nn.Module):
-        raise UsageError(
-            f"{name} must return a torch.nn.Module, but returned {_described(model)}."
-        )
+        raise UsageError(f"{name} must return a torch.nn.Module, but returned {_described(model)}.")
     return model
 
 

@@ -222,7 +222,7 @@ def _add_value(name: str, value: Any, found: dict[str, str]) -> None:
     is_definition = isinstance(value, FunctionType) or inspect.isclass(value)
     if module is None and is_definition:
         module = sys.modules.get(value.__module__)
-        if module is None or not _is_file(module) and module.__name__ not in _builtin():
+        if module is None or (not _is_file(module) and module.__name__ not in _builtin()):
             _add_object(value, found)
             return
     if module is not None:
