@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..format import capital, count
+from ..format import capital, count, listing
 from ..measure import ACCURACY
 from ..settings import split_by_setting
 from ..style import BASELINES
@@ -177,8 +177,10 @@ def answer(
 def warnings(folds: pd.DataFrame) -> Iterator[str]:
     """Yield what must be known of a run as a whole.
 
-    That is where several settings of a network invite to take the one that tests best.
+    That is where several settings of a network invite to take the one that tests best, and where
+    a model was edited while results were made with it.
     """
+    yield from _edited(folds)
     seen: dict[tuple[object, ...], int] = {}
     for setting, part in split_by_setting(folds) if len(folds) else ():
         same = replace(setting, options="", protocol="")
@@ -193,6 +195,22 @@ def warnings(folds: pd.DataFrame) -> Iterator[str]:
             "tests best: its score would be too good by luck, and so would be a comparison with "
             "others. `--select` chooses in each fold by the validation graphs."
         )
+
+
+def _edited(folds: pd.DataFrame) -> Iterator[str]:
+    """Name own models of several sources, whose names end in the hash of each."""
+    if "source" not in folds.columns:
+        return
+    own = folds[folds["source"].fillna("") != ""]
+    versions: dict[str, set[str]] = {}
+    for model in own["model"].unique():
+        versions.setdefault(model.rpartition("@")[0], set()).add(model)
+    for name, models in versions.items():
+        if name and len(models) > 1:
+            yield (
+                f"The source of {name} was edited between trainings: each version is another "
+                f"method ({listing(sorted(models))})."
+            )
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

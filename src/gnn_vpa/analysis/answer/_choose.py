@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..format import capital, listing, number
+from ..format import listing, number
 from ..measure import Measure, measure_of
 from ..resampled import corrected_mean
 from ..settings import Setting
@@ -50,7 +50,7 @@ def choices(
             rows = of_model[of_model["dataset"] == name]
             entered = entrants(name, rows, int(asked[model, name]), shares[name], metric.sign)
             if name in single:
-                said = f"{name} has only one class, so that every method is right there"
+                said = f"On {name} there is only one class, so that every method is right."
                 entered = replace(entered, cautions=(*entered.cautions, said))
             found.append(entered)
         alone = [
@@ -81,7 +81,7 @@ def _on_one(
         lines[CEILING] = metric.scale * ceiling
     found = Choice(
         setting, model, (entered.dataset,), len(entered.folds.scores), entered.folds.repeats, (),
-        left_out=entered.left_out, cautions=_ended(entered.cautions), lines=lines,
+        left_out=entered.left_out, cautions=entered.cautions, lines=lines,
         digits=metric.digits(of_set["score"]),
     )  # fmt: skip
     found = _compared(found, entered.names, [entered.folds], signals)
@@ -163,7 +163,7 @@ def _beside(choice: Choice, baseline: str, lead: pd.Series, share: float) -> str
     score = number(choice.lines[baseline], choice.digits) + choice.measure.percent
     if high < 0:
         lead_text = f"{number(-estimate.mean, choice.digits)} {choice.unit}"
-        return f"{capital(baseline)} ({score}) is better than {best} by {lead_text}."
+        return f"{baseline} ({score}) is better than {best} by {lead_text}."
     return f"Not even {best} is shown to be better than the baseline “{baseline}” ({score})."
 
 
@@ -181,7 +181,3 @@ def _everywhere(alone: Sequence[Choice], whole: Choice) -> str:
         "No aggregation may be the best on every data set: each is beaten on some, so choose by "
         "data set."
     )
-
-
-def _ended(sentences: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{capital(sentence)}." for sentence in sentences)

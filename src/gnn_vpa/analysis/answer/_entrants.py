@@ -24,7 +24,7 @@ class Entrants:
         names: the aggregations, a column of `folds` each.
         folds: their scores, larger being better.
         left_out: aggregations that cannot be compared, each with the reason.
-        cautions: what is odd about the comparison, in sentences without an end.
+        cautions: what is odd about the comparison, in sentences.
     """
 
     dataset: str
@@ -72,8 +72,8 @@ def _reason(finished: int, asked: int, diverged: int) -> str:
 
 
 def _flattered(name: str, missed: int, asked: int, lost: pd.Series) -> str:
-    how = "diverged in" if lost[name] else "has not finished"
+    how = "diverged" if lost[name] else "has not finished"
     return (
-        f"{name} {how} {missed} of {count(asked, 'fold')} and is compared on the others, which may "
-        "flatter it"
+        f"In {missed} of {count(asked, 'fold')} {name} {how}: it is compared on the others, which "
+        "may flatter it."
     )

@@ -4,6 +4,7 @@ from ._section import Section as Section
 from .answer import TheAnswer
 from .came_out import CameOut
 from .cells import Cells
+from .chosen import Chosen
 from .curves import Curves
 from .folds import Folds
 from .powers import Powers
@@ -16,6 +17,7 @@ SECTIONS: list[Section] = [
     Scores(),
     CameOut(),
     Tests(),
+    Chosen(),
     Cells(),
     Curves(),
     Signal(),
