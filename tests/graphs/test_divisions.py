@@ -229,3 +229,9 @@ def test_the_first_repeat_is_the_papers_division_and_others_are_not() -> None:
 
 def test_columns_are_no_part_of_the_content() -> None:
     assert _graphs(scaffold=[0] * 12).checksum() == _graphs().checksum()
+
+
+def test_two_that_are_asked_for_are_not_taken_for_one() -> None:
+    first, second = (SplitsAsked(asked=path) for path in ("a.json", "b.json"))
+    assert first != second
+    assert len({first, second, GroupsAsked(asked="a"), GroupsAsked(asked="b")}) == 4
