@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from gnn_vpa.errors import UsageError
-from gnn_vpa.graphs import Division, GraphSet, division, load, splits
+from gnn_vpa.graphs import Division, GraphSet, GroupsAsked, SplitsAsked, division, load, splits
 
 PAIR = torch.tensor([[0, 1], [1, 0]])
 
