@@ -167,11 +167,16 @@ class Results:
     def record(self, root: str | Path = ".") -> Path:
         """Write the record of a reproduction into a repository, see `analysis.write_record`.
 
-        Returns:
-            The page that was written, `docs/reproduction.md`.
-        """
-        from .analysis import write_record
+        A run on the splits of the fair comparison has a record of its own, `analysis.write_fair`.
 
+        Returns:
+            The page that was written, `docs/reproduction.md` or `docs/fair.md`.
+        """
+        from .analysis import fair_folds, write_fair, write_record
+
+        fair = fair_folds(self.folds)
+        if not fair.empty:
+            return write_fair(fair, self.provenance, root)
         return write_record(self.folds, self.curves, self.provenance, root)
 
     def _each_setting(self, function: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:

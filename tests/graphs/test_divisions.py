@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from gnn_vpa.errors import UsageError
-from gnn_vpa.graphs import Division, GraphSet, division, load, splits
+from gnn_vpa.graphs import Division, GraphSet, GroupsAsked, SplitsAsked, division, load, splits
 
 PAIR = torch.tensor([[0, 1], [1, 0]])
 
@@ -230,3 +230,9 @@ def test_the_first_repeat_is_the_papers_division_and_others_are_not() -> None:
 
 def test_columns_are_no_part_of_the_content() -> None:
     assert _graphs(scaffold=[0] * 12).checksum() == _graphs().checksum()
+
+
+def test_two_that_are_asked_for_are_not_taken_for_one() -> None:
+    first, second = (SplitsAsked(asked=path) for path in ("a.json", "b.json"))
+    assert first != second
+    assert len({first, second, GroupsAsked(asked="a"), GroupsAsked(asked="b")}) == 4

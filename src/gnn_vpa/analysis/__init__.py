@@ -21,6 +21,8 @@ from .comparison import standard_error as standard_error
 from .exports import to_csv as to_csv
 from .exports import to_latex as to_latex
 from .exports import to_markdown as to_markdown
+from .fair import fair_folds as fair_folds
+from .fair import write_fair as write_fair
 from .figures import curves_by_dataset as curves_by_dataset
 from .figures import fold_dots as fold_dots
 from .figures import learning_curves as learning_curves
@@ -73,6 +75,7 @@ __all__ = [
     "corrected_mean",
     "curves_by_dataset",
     "dataset_tests",
+    "fair_folds",
     "findings",
     "fold_dots",
     "fold_scores",
@@ -93,6 +96,7 @@ __all__ = [
     "to_csv",
     "to_latex",
     "to_markdown",
+    "write_fair",
     "write_markdown",
     "write_record",
     "write_report",

@@ -23,8 +23,8 @@ def report(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write the record of the paper's experiments into this repository: results/paper "
-            "and docs/reproduction.md.",
+            help="Write the record of the paper's experiments into this repository, results/paper "
+            "and docs/reproduction.md; of the fair comparison results/fair and docs/fair.md.",
         ),
     ] = None,
 ) -> None:

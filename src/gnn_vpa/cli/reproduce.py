@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import UsageError
 from ._experiment import execute
 from ._options import (
     DataDirOption,
@@ -18,7 +19,13 @@ from ._options import (
 
 _Preset = StrEnum(
     "_Preset",
-    {"paper": "paper", "table1": "table1", "table_a1": "table-a1", "curves": "curves"},
+    {
+        "paper": "paper",
+        "table1": "table1",
+        "table_a1": "table-a1",
+        "curves": "curves",
+        "fair": "fair",
+    },
 )
 
 
@@ -27,7 +34,8 @@ def reproduce(
         _Preset,
         typer.Argument(
             help="table1: 12 methods on 9 data sets. table-a1: on the 5 social ones, with degrees "
-            "as features. paper: both, and SGC with K = 5. curves: GIN's learning curves."
+            "as features. paper: both, and SGC with K = 5. curves: GIN's learning curves. fair: "
+            "GIN with settings chosen by validation, on the fair comparison's splits (--splits)."
         ),
     ],
     only: Annotated[
@@ -35,6 +43,12 @@ def reproduce(
         typer.Option(
             metavar="NAME,...",
             help="Only these models, aggregations, methods or data sets; may be repeated.",
+        ),
+    ] = None,
+    splits: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="For fair: the folder of its splits, NCI1.json and the like."
         ),
     ] = None,
     plan: PlanOption = False,
@@ -57,13 +71,20 @@ def reproduce(
       gnn-vpa reproduce table1 --only gin,sgc --only MUTAG,PTC
 
       gnn-vpa reproduce paper --device cuda --out runs/paper
+
+      gnn-vpa reproduce fair --splits fair/splits --only NCI1
     """
-    from gnn_vpa.experiments import preset, select
+    from gnn_vpa.experiments import fair_cells, preset, select
 
     from ._plan import show_plan
 
     names = [name for text in only or [] for name in listed(text)]
-    cells = preset(what, variant)
+    if (what == _Preset.fair) == (splits is None):
+        raise UsageError(
+            "--splits: fair needs the folder of the fair comparison's splits, and the paper's own "
+            "experiments have theirs"
+        )
+    cells = preset(what, variant) if splits is None else fair_cells(splits, data_dir)
     cells = select(cells, names) if names else cells
     out = out or Path("runs", what)
     if plan:

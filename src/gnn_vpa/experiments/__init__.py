@@ -11,6 +11,7 @@ from .estimate import estimate as estimate
 from .estimate import format_duration as format_duration
 from .estimate import paces_of_run as paces_of_run
 from .estimate import time_models as time_models
+from .fair import fair_cells as fair_cells
 from .forecast import Forecast as Forecast
 from .frames import read_curves as read_curves
 from .frames import read_folds as read_folds
@@ -70,6 +71,7 @@ __all__ = [
     "epoch_work",
     "estimate",
     "expand",
+    "fair_cells",
     "finished",
     "fit_baseline",
     "fold_scores",

@@ -1,4 +1,4 @@
-"""Baselines under the same folds: nothing learnt from the graphs, or the Weisfeiler-Leman kernel."""
+"""Baselines under the same folds: the majority, forests, the Weisfeiler-Leman kernel."""
 
 from collections.abc import Sequence
 from operator import itemgetter

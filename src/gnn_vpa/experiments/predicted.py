@@ -1,6 +1,5 @@
 """Classes that were predicted, judged by any metric: what the baselines share."""
 
-import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 

@@ -126,6 +126,9 @@ class SplitsAsked(Division):
     """
 
     asked: Any = None
+    # Two of them are the same only where they are one: neither has a name yet to compare.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def of(self, graphs: GraphSet) -> FixedDivision:
         """Read, check and name the splits."""
@@ -166,6 +169,9 @@ class GroupsAsked(Division):
     """
 
     asked: Any = None
+    # Two of them are the same only where they are one: neither has a name yet to compare.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def of(self, graphs: GraphSet) -> GroupedDivision:
         """Read, check and name the groups."""

@@ -1,5 +1,9 @@
 """The paper's published tables and data-set names, as data."""
 
+from .fair import FairRow as FairRow
+from .fair import FairSet as FairSet
+from .fair import fair_rows as fair_rows
+from .fair import fair_sets as fair_sets
 from .names import archive_content as archive_content
 from .names import archive_names as archive_names
 from .names import archive_with as archive_with
@@ -16,11 +20,15 @@ from .tables import published_summary as published_summary
 
 __all__ = [
     "Accuracy",
+    "FairRow",
+    "FairSet",
     "Statistics",
     "Summary",
     "archive_content",
     "archive_names",
     "archive_with",
+    "fair_rows",
+    "fair_sets",
     "nearest_names",
     "paper_name",
     "published",
