@@ -206,7 +206,7 @@ def _in_short(
     cells = sum(
         int((compare_with_paper(part)["dataset"] != AVERAGE).sum()) for part in released.values()
     )
-    times = f"{len(seeds)} times" if len(seeds) > 1 else "once"
+    times = {1: "once", 2: "twice"}.get(len(seeds), f"{len(seeds)} times")
     apart = (
         f"; two seeds' means of a cell differ by {between_seeds(trained):.1f} points (standard "
         "deviation)"
@@ -248,8 +248,8 @@ def _differences(
     reasons: str,
 ) -> Iterator[str]:
     yield from ("## Published numbers that do not come out", "")
-    yield f"All cells with |z| > {CLOSE:g} beside a standard error of at least {LEAST:g} points, the"
-    yield "farthest first. The difference is that of the mean over seeds."
+    yield f"All cells with |z| > {CLOSE:g} beside a standard error of at least {LEAST:g} points,"
+    yield "the farthest first. The difference is that of the mean over seeds."
     yield ""
     for setting, part in parts.items():
         if setting.models != RELEASED:
