@@ -61,6 +61,7 @@ def print_results(results: "Results") -> None:
     from gnn_vpa.analysis import findings, score_table, split_by_setting
     from gnn_vpa.analysis.format import capital
     from gnn_vpa.analysis.remarks import remarks
+    from gnn_vpa.analysis.report.sections.chosen import HEADER, chosen_rows
 
     from ._answer import print_answer
 
@@ -75,6 +76,8 @@ def print_results(results: "Results") -> None:
             header, rows = header[:3], [row[:3] for row in rows]
         say("")
         print_table(f"{capital(table.measure.label)}: {setting}", header, rows)
+        if chosen := list(chosen_rows(folds)):
+            print_table("What was chosen in each fold, by validation alone", HEADER, chosen)
         for sentence in findings(folds):
             say(sentence)
         if len(header) > 3:

@@ -53,7 +53,7 @@ def tasks_of(
             methods += [
                 # It has no variants; so it stands in the table of ours as released.
                 [Task(model, aggr, "released", features, chosen, source) for chosen in grid]
-                for aggr in wanted or [""]
+                for aggr in wanted or ["default"]
             ]
             continue
         its = MODELS[model].aggregations()

@@ -14,7 +14,7 @@ from ._archive import check_source, list_files
 from .graphset import GraphSet
 from .tu import read_tu
 
-_FORMAT = "2"
+_FORMAT = "3"  # 2 had no attributes of graphs
 _log = logging.getLogger("gnn_vpa")
 
 

@@ -24,7 +24,9 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
 
     As in PyG, self-loops and duplicate edges are dropped (the attributes of duplicates are
     added), node and edge labels are counted from the smallest one, classes are numbered in
-    sorted order, and a graph that `graph_indicator` skips has no nodes.
+    sorted order, and a graph that `graph_indicator` skips has no nodes. Unlike in PyG, `y` are the
+    classes where there are both classes and attributes of graphs; `with_target` chooses attributes.
+    Where there are attributes alone, they are `y`.
 
     Args:
         source: A zip (LZMA too) or an unpacked folder, anywhere.
@@ -43,8 +45,7 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
         GraphSet('TINY', graphs=2, classes=2, nodes=3, edges=2)
     """
     with Archive(Path(source)) as archive:
-        labels = archive.table("graph_labels", columns=1)[:, 0]
-        y = np.unique(labels, return_inverse=True)[1]
+        y, attributes = _read_targets(archive)
         node_graph = _read_node_graph(archive, len(y))
         keys = _read_edge_keys(archive, node_graph)
         edge_attributes = _read_edge_attributes(archive, len(keys))
@@ -55,10 +56,21 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
             rowptr=torch.from_numpy(rowptr),
             col=torch.from_numpy(col),
             y=torch.from_numpy(y),
+            graph_attributes=_tensor(attributes),
             node_labels=_tensor(_read_rows(archive, "node_labels", int, len(node_graph))),
             node_attributes=_tensor(_read_rows(archive, "node_attributes", float, len(node_graph))),
             edge_attributes=_tensor(edge_attributes),
         )
+
+
+def _read_targets(archive: Archive) -> tuple[_Array, _Array | None]:
+    """Return what is learned of each graph, and the attributes of graphs."""
+    if _targets_of(archive) == "graph_attributes":
+        attributes = _float32(archive.table("graph_attributes", float))
+        return attributes.copy(), attributes
+    labels = archive.table("graph_labels", columns=1)[:, 0]
+    y = np.unique(labels, return_inverse=True)[1]
+    return y, _read_rows(archive, "graph_attributes", float, len(y))
 
 
 def _read_node_graph(archive: Archive, num_graphs: int) -> _Array:
@@ -77,10 +89,16 @@ def _read_node_graph(archive: Archive, num_graphs: int) -> _Array:
     last = int(graph[-1]) if len(graph) else 0
     if last == 0 or last != num_graphs:
         raise GnnVpaError(
-            f"{file} ends with graph {last}, but {archive.name}_graph_labels.txt has "
+            f"{file} ends with graph {last}, but {archive.name}_{_targets_of(archive)}.txt has "
             f"{num_graphs}: get the archive again"
         )
     return graph - 1
+
+
+def _targets_of(archive: Archive) -> str:
+    """Say which part tells the graphs apart: the attributes, if there are no classes."""
+    has_classes = archive.has("graph_labels") or not archive.has("graph_attributes")
+    return "graph_labels" if has_classes else "graph_attributes"
 
 
 def _read_edge_keys(archive: Archive, node_graph: _Array) -> _Array:
@@ -130,9 +148,13 @@ def _read_rows(
     if len(values) != rows:
         raise GnnVpaError(f"{archive.file(part)} has {len(values)} lines, {rows} were expected")
     if dtype is float:
-        with np.errstate(over="ignore"):  # an infinite one is found, and named, by the GraphSet
-            return values.astype(np.float32)
+        return _float32(values)
     return _from_zero(archive, part, values) if rows else values
+
+
+def _float32(values: _Array) -> _Array:
+    with np.errstate(over="ignore"):  # an infinite one is found, and named, by the GraphSet
+        return values.astype(np.float32)
 
 
 def _from_zero(archive: Archive, part: str, labels: _Array) -> _Array:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .._part import Part
     from .._pictures import Pictures
 
-_HEADER = ("data set", "method", "setting", "chosen in", "folds")
+HEADER = ("data set", "method", "setting", "chosen in", "folds")
 _NOTE = (
     "For each fold the setting of the best validation score was chosen, and trained anew; the "
     "test graphs had no say in it."
@@ -56,19 +56,19 @@ class Chosen(Section):
 
     def html(self, part: Part) -> str:
         """Return the table."""
-        rows = list(_rows(part.folds))
-        return fill(_HTML, note=_NOTE, header=_HEADER, rows=rows) if rows else ""
+        rows = list(chosen_rows(part.folds))
+        return fill(_HTML, note=_NOTE, header=HEADER, rows=rows) if rows else ""
 
     def markdown(self, part: Part, pictures: Pictures) -> str:
         """Return the table."""
-        rows = [f"| {' | '.join(map(markdown, row))} |" for row in _rows(part.folds)]
+        rows = [f"| {' | '.join(map(markdown, row))} |" for row in chosen_rows(part.folds)]
         if not rows:
             return ""
-        head = (f"| {' | '.join(_HEADER)} |", "|---|---|---|---|---|")
+        head = (f"| {' | '.join(HEADER)} |", "|---|---|---|---|---|")
         return lines(f"{part.level} {self.title}", "", _NOTE, "", *head, *rows, "")
 
 
-def _rows(folds: pd.DataFrame) -> Iterator[list[str]]:
+def chosen_rows(folds: pd.DataFrame) -> Iterator[list[str]]:
     """Yield data set, method, setting, in how many folds it was chosen, and in which."""
     if "chosen" not in folds.columns:
         return
