@@ -67,7 +67,7 @@ def summary(choices: Sequence[Choice]) -> str:
         f"{short(choice)[0]} with {choice.model}{'' if shared else ' ' + _place(choice)}"
         for choice in choices
     ]
-    return f"What may be the best{shared}: {'; '.join(said)}."
+    return f"The best{shared}, as far as can be told: {'; '.join(said)}."
 
 
 def short(choice: Choice) -> tuple[str, str]:

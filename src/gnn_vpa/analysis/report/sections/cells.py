@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ....escape import markdown
 from ...comparison import AVERAGE
+from ...differences import CLOSE
 from ...format import count, mean_std, noted, signed
 from ...style import method_label
 from ._section import Section, lines
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from .._part import Part
     from .._pictures import Pictures
-
-CLOSE = 2.0
 
 
 class Cells(Section):
