@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..aggregations import ordered
 from ..escape import markdown
 from ..files import write_whole
-from ..paper import fair_rows, fair_sets
+from ..paper import FairSet, fair_rows, fair_sets
 from .exports import csv_of
 from .format import listing, mean_std, noted, number, p_value, signed
 from .markdown import entries
@@ -87,12 +87,11 @@ def write_fair(
 def _page(folds: pd.DataFrame, made_with: Mapping[str, object]) -> Iterator[str]:
     yield from ("# A place in the fair comparison", "")
     yield _INTRODUCTION
-    done, missing = [], []
-    for its in fair_sets():
-        part = folds[folds["division"] == its.division]
-        (missing if part.empty else done).append((its, part))
+    parts = [(its, folds[folds["division"] == its.division]) for its in fair_sets()]
+    done = [(its, part) for its, part in parts if not part.empty]
+    missing = [its for its, part in parts if part.empty]
     if missing:
-        names = listing([f"{its.dataset} with {_FEATURES[its.features]}" for its, _ in missing])
+        names = listing([f"{its.dataset} with {_FEATURES[its.features]}" for its in missing])
         yield from (f"**Not run yet:** {names}.", "")
     yield from _summary(done)
     for its, part in done:
@@ -103,7 +102,7 @@ def _page(folds: pd.DataFrame, made_with: Mapping[str, object]) -> Iterator[str]
     yield from ("## What it was made with", "", *entries(made_with))
 
 
-def _summary(done: list[tuple[Any, pd.DataFrame]]) -> Iterator[str]:
+def _summary(done: list[tuple[FairSet, pd.DataFrame]]) -> Iterator[str]:
     """All data sets at a glance: mean and standard deviation over the outer folds."""
     names = ordered({name for _, part in done for name in part["aggregation"]})
     yield f"| data set | {' | '.join(names)} | published GIN |"
