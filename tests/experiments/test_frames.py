@@ -80,7 +80,7 @@ def test_another_division_is_not_mixed_and_has_its_share_of_test_graphs(
 ) -> None:
     _record(tmp_path, toy, _cell(), _cell(division=Division("groups scaffold 00ff")))
     folds = read_folds(tmp_path)
-    assert folds["protocol"].tolist() == ["", "groups scaffold 00ff"]
+    assert folds["division"].tolist() == ["", "groups scaffold 00ff"]
     assert folds["test_per_train"].isna().tolist() == [True, False]
     assert folds["test_per_train"][1] == pytest.approx(1 / 3)
 

@@ -32,6 +32,7 @@ class Setting:
         options: what was given to the models beside the variant, as in "K=5, width=8".
         protocol: what sets the training apart from others of the same run, as in "3 epochs".
         metric: what the scores are, see `measure`.
+        division: how the folds were made, where they are not the paper's.
 
     Example:
         >>> Setting("released", "auto").published_table
@@ -44,6 +45,8 @@ class Setting:
         models as released, K=5, the data's own node features
         >>> print(Setting("released", "auto", metric="mae"))
         models as released, the data's own node features, MAE
+        >>> Setting("released", "auto", division="splits 3f2a").published_table is None
+        True
     """
 
     variant: str
@@ -51,11 +54,12 @@ class Setting:
     options: str = ""
     protocol: str = ""
     metric: str = ACCURACY
+    division: str = ""
 
     @property
     def published_table(self) -> str | None:
         """The table of the paper with the same node features, where there is one."""
-        if self.metric != ACCURACY:
+        if self.metric != ACCURACY or self.division:
             return None
         return {"auto": "table1", "degree": "table_a1"}.get(self.features)
 
@@ -88,7 +92,7 @@ class Setting:
         models = f"models as {self.models}" if self.models else "models as given"
         nodes = features.get(self.features, f"node features {self.features}")
         metric = "" if self.metric == ACCURACY else measure(self.metric).title
-        return _joined(models, nodes, metric)
+        return _joined(models, nodes, metric, self.division)
 
 
 def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFrame]]:
@@ -96,7 +100,7 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
 
     Scores of different metrics have no common scale, so a metric is a part of its setting. A
     baseline does not depend on the models, nor on their training: it goes with every setting that
-    has its node features and metric, and stands alone only where nothing else was run.
+    has its node features, metric and folds, and stands alone only where nothing else was run.
 
     Example:
         >>> import pandas as pd
@@ -113,11 +117,14 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
     # Frames with and without such a column may have been put together: then some rows have nothing.
     more = {n: frame[n].fillna("") if n in frame.columns else "" for n in MORE_KEYS}
     features = [canonical[pair] for pair in pairs]
+    division = frame["division"].fillna("") if "division" in frame.columns else ""
     keys = frame[["variant"]].assign(features=features, **more, metric=metrics(frame))
+    keys = keys.assign(division=division)
     baseline = frame["model"].isin(BASELINES)
     distinct = (keys if baseline.all() else keys[~baseline]).drop_duplicates()
     for setting in sorted(starmap(Setting, distinct.to_numpy().tolist()), key=_rank):
         same = (keys["features"] == setting.features) & (keys["metric"] == setting.metric)
+        same &= keys["division"] == setting.division
         for name in ("variant", *MORE_KEYS):
             same &= baseline | (keys[name] == getattr(setting, name))
         yield setting, frame[same]

@@ -22,12 +22,15 @@ from .store import FILE, dataset_names, query, query_tuples
 if TYPE_CHECKING:
     import pandas as pd
 
-_METHOD = ("dataset", "model", "aggregation", "variant", "options", "protocol", "features")
+_METHOD = (
+    *("dataset", "model", "aggregation", "variant", "options", "protocol", "features"),
+    "division",
+)
 _KEYS = (*_METHOD, "fold", "seed", "repeat")
 _MEASURED = (
     *("metric", "higher_is_better", "best_epoch", "train_loss", "val_score", "test_score"),
     *("status", "diverged_epoch", "chosen", "epochs", "batch_size", "learning_rate", "num_folds"),
-    *("seconds", "device", "classes", "source", "division", "test_per_train"),
+    *("seconds", "device", "classes", "source", "test_per_train"),
 )
 _CURVES = {"train_loss": "train_loss", "val": "val_score", "test": "test_score"}
 _CONFIGURATION = (
@@ -46,10 +49,9 @@ _PROTOCOL = {
     "clip": "gradients clipped at {}",
     "loss": "loss {}",
     "class_weight": "{} classes",
-    "division": "{}",
     "choice": "{}",
 }
-_OF_FOLDS = ("num_folds", "division")  # of baselines too, which have no protocol
+_OF_FOLDS = ("num_folds",)  # of baselines too, which have no protocol
 _SHORTEST = 4  # digits of a hash that are shown
 
 
@@ -259,7 +261,7 @@ def _cells(folder: str | Path, candidates: bool = False) -> dict[int, dict[str, 
     how = {cell["id"]: _settings(folder, cell) for cell in cells}
     for cell in cells:
         cell |= how[cell["id"]] | {"higher_is_better": METRICS[cell["metric"]].higher_is_better}
-    usual = {"num_folds": Cell.folds, **asdict(Protocol()), "division": "", "choice": None}
+    usual = {"num_folds": Cell.folds, **asdict(Protocol()), "choice": None}
     trained = [cell for cell in cells if cell["protocol"] is not None]
     varying = [
         name
