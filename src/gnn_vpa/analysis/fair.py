@@ -71,6 +71,17 @@ def write_fair(
 
     Returns:
         The page.
+
+    Example:
+        >>> import pandas as pd, tempfile
+        >>> row = {"dataset": "NCI1", "division": "splits ea4f74d7c4fe62bb", "model": "GIN",
+        ...        "aggregation": "vpa", "variant": "released", "features": "auto", "fold": 0,
+        ...        "seed": 0, "chosen": "{}", "best_epoch": 1, "val_score": 0.8,
+        ...        "test_score": 0.8, "status": "done", "seconds": 1.0}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     "| **GIN+vpa** | **80.0** | ours |" in write_fair(pd.DataFrame([row]), {},
+        ...                                                       folder).read_text()
+        True
     """
     root = Path(root)
     kept, page = root / "results" / "fair", root / "docs" / "fair.md"
