@@ -51,3 +51,18 @@ def test_a_loss_that_is_not_finite_is_a_divergence(value: float) -> None:
     assert outcome.diverged_epoch == 2
     assert np.isnan(outcome.test_score)
     assert np.isnan(outcome.val_score)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_scores_that_were_never_finite_are_a_divergence(value: float) -> None:
+    fine, wild = np.ones(3, np.float32), np.full(3, value, np.float32)
+    assert Outcome.of(0, 0, fine, wild, wild, higher_is_better=False).diverged_epoch == 0
+    once = np.array([value, 0.5, value], np.float32)
+    outcome = Outcome.of(0, 0, fine, once, once, higher_is_better=False)
+    assert (outcome.best_epoch, outcome.val_score, outcome.diverged_epoch) == (1, 0.5, None)
+
+
+def test_the_lowest_is_the_best_where_less_is_better() -> None:
+    curves = ([3.0, 2.0, 1.0], [0.9, 0.5, 0.5], [0.1, 0.2, 0.3])
+    made = (np.array(c, np.float32) for c in curves)
+    assert Outcome.of(0, 0, *made, higher_is_better=False).best_epoch == 1

@@ -64,7 +64,7 @@ class CapturedGroup(StackedGroup):
     ) -> None:
         device = tables.y.device
         super().__init__(graphs, device, protocol, trainings, deepcopy(model), dtype, keep_weights)
-        if len(set(self.dropout)) > 1:
+        if self.dropout is not None:
             self.model.head.dropout.p = torch.tensor(self.dropout, dtype=dtype, device=device)
         self.tables = tables
         aggrs = [task.aggr for task in tables.by_level.tasks]

@@ -140,9 +140,10 @@ def _by_sklearn(column: _Column, whole: _Column | None = None) -> Callable[[Tens
     def of(y: Tensor, scores: Tensor) -> float:
         kind, there = kind_of(y), known(y)
         rows = there if kind == "classes" else there.any(1)
-        y, scores, there = y[rows], _finite(scores.detach().cpu()[rows]), there[rows]
-        if len(y) == 0 or bool(scores.isnan().any()):
+        y, scores, there = (part[rows].cpu() for part in (y, scores.detach(), there))
+        if len(y) == 0 or bool(_is_broken(scores, y).any()):
             return math.nan
+        scores = _finite(scores)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a class that is predicted and not there is no fault
             if kind == "classes" and whole is not None:
@@ -184,6 +185,11 @@ def _finite(scores: Tensor) -> Tensor:
     return scores.double().clamp(-_HUGE, _HUGE)
 
 
+def _is_broken(scores: Tensor, y: Tensor) -> Tensor:
+    """Say which scores have no worth: NaN, and of numbers infinite ones; classes are ranked."""
+    return ~scores.isfinite() if y.is_floating_point() else scores.isnan()
+
+
 def _log_odds(scores: Tensor) -> Tensor:
     """Return ``log(p_c / (1 - p_c))`` of each class, which does not saturate as p_c does."""
     classes = scores.shape[-1]
@@ -221,7 +227,8 @@ def _lanes(
     def by_lane(scores: Tensor, y: Tensor, mask: Tensor) -> Tensor:
         is_class = y.dim() == 2
         there = known(y) & (mask if is_class else mask.unsqueeze(2))
-        broken = (scores.isnan().any(2) & mask).any(1)
+        judged = there if is_class else there.any(2)
+        broken = (_is_broken(scores, y).any(2) & judged).any(1)
         if is_class and whole is not None:
             values = whole(y, scores.argmax(2), there, scores.shape[2])
         else:

@@ -127,7 +127,7 @@ class Record:
             lane.fold, lane.seed, *curves.numpy(), higher_is_better=self.metric.higher_is_better
         )
         if plain.diverged_epoch is not None:
-            return plain
+            return replace(plain, scores=dict.fromkeys(scores, (math.nan, math.nan)))
         sizes = [len(lane.split.valid), len(lane.split.test)]
         said = torch.split(state["scores"][row, : sum(sizes)], sizes)
         outcome = replace(

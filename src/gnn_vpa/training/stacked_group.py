@@ -26,10 +26,11 @@ class StackedGroup(Group):
         params: Stacked weights, by name: ``[L, ...]``.
         buffers: Stacked running statistics, by name.
         optimizer: On ``params``.
-        dropout: The probability of each lane, of models of ours.
+        dropout: The probability of each lane, where they differ.
     """
 
     captures: ClassVar[bool]  # whether steps are captured
+    dropout: Sequence[float | Tensor] | None
 
     def __init__(
         self,
@@ -42,8 +43,9 @@ class StackedGroup(Group):
         keep_weights: bool = False,
     ) -> None:
         models = [initial_model(graphs, training, dtype).to(device) for training in trainings]
-        self.model = model
-        self.dropout = [own.head.dropout.p for own in models if isinstance(own, Model)]
+        self.model, self.dropout = model, None
+        if len({dict(training.task.options).get("dropout") for training in trainings}) > 1:
+            self.dropout = [own.head.dropout.p for own in models if isinstance(own, Model)]
         self.params, self.buffers = stack_module_state(models)
         kept = self.params | self.buffers if keep_weights else None
         super().__init__(graphs, device, protocol, trainings, dtype, kept)

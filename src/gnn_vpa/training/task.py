@@ -219,8 +219,8 @@ class Outcome:
         val_score: Validation score at that epoch, in the metric of the protocol.
         test_score: Test score at that epoch.
         train_loss: Training loss of that epoch, the mean over its graphs.
-        diverged_epoch: The epoch in which the loss stopped being finite; the scores are then NaN.
-            None: it stayed finite.
+        diverged_epoch: The epoch in which the loss stopped being finite, or the first one if no
+            validation score ever was; the scores are then NaN. None: they stayed finite.
         curve_train_loss: The training loss by epoch, as far as it was trained.
         curve_val: The validation score by epoch.
         curve_test: The test score by epoch.
@@ -269,7 +269,7 @@ class Outcome:
             1
         """
         broken = np.flatnonzero(~np.isfinite(loss))
-        if len(broken) == 0 and np.isnan(valid).all():  # nor can it be evaluated
+        if len(broken) == 0 and not np.isfinite(valid).any():  # the network says nothing finite
             broken = np.zeros(1, np.int64)
         if len(broken) > 0:
             nan = float("nan")

@@ -13,8 +13,9 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.data import Batch, Data
 
 from ...errors import UsageError
-from ...graphs import FeatureKind, GraphSet, features
+from ...graphs import FeatureKind, GraphSet, features, kind_of
 from ...graphs.reference import call_reference
+from ...graphs.targets import known
 from ...nn import build_model
 from .._inputs import call_of
 from ._isolation import untouched_random_state
@@ -67,6 +68,7 @@ def batches_of(
             data = graphs.graph(index)
             first, last = graphs.node_ptr[index : index + 2].tolist()
             data.x = own.matrix(slice(first, last))
+            data.y = graphs.y[index : index + 1]  # numbers, of classes that have names too
             parts.append(data)
         yield Batch.from_data_list(parts)
 
@@ -88,13 +90,13 @@ def papers_model(
     width = features(graphs, kind).width
     with untouched_random_state():
         torch.manual_seed(seed)
-        built = build_model(model, width, graphs.num_classes, aggr, variant, **options)
+        built = build_model(model, width, graphs.num_outputs, aggr, variant, **options)
     lessons = []
     for number, data in enumerate(batches_of(graphs, size, kind, seed)):
         if number == batches:
             break
         data = data.to(device)
-        loss = _cross_entropy(data.y)
+        loss = _loss(data.y)
         lessons.append(Lesson((data.x, data.edge_index, data.batch), {}, loss))
     return Subject(f"{model}+{aggr} on {graphs.name}", built.to(device), tuple(lessons))
 
@@ -121,10 +123,13 @@ def own_model(reference: str, graphs: GraphSet | None, size: int, seed: int) -> 
     lessons = []
     for data in batches_of(graphs, size, seed=seed):
         call = call_of(model, data, max_nodes=sys.maxsize)
-        lessons.append(Lesson(call.args, call.kwargs, _cross_entropy(data.y)))
+        lessons.append(Lesson(call.args, call.kwargs, _loss(data.y)))
         break
     return Subject(f"{reference} on {graphs.name}", model, tuple(lessons))
 
 
-def _cross_entropy(y: Tensor) -> Loss:
+def _loss(y: Tensor) -> Loss | None:
+    """Return the loss of classes that are all known; otherwise a random gradient serves."""
+    if kind_of(y) != "classes" or not bool(known(y).all()):
+        return None
     return lambda scores: cross_entropy(scores, y.to(scores.device))
