@@ -314,6 +314,19 @@ def test_folds_that_are_finished_outlive_a_model_that_raises(
 
 
 @both
+def test_a_model_that_raises_is_named_with_its_line(
+    bonds: GraphSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manner: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    message = r"own_nets:Raising: its model raised RuntimeError in epoch \d of fold \d: no more"
+    with pytest.raises(GnnVpaError, match=message):
+        fit(
+            bonds, Task("own_nets:Raising", ""), SHORT, lanes_of(bonds),
+            progress=lambda _: Path("broken").touch(),
+        )  # fmt: skip
+
+
+@both
 def test_a_buffer_that_no_checkpoint_could_hold_is_named(bonds: GraphSet, manner: str) -> None:
     with pytest.raises(GnnVpaError, match="own_nets:Growing: its model makes the buffer 'late'"):
         fit(bonds, Task("own_nets:Growing", ""), SHORT, lanes_of(bonds, 1))

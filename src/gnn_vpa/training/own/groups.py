@@ -163,7 +163,21 @@ class LanesGroup(StackedGroup):
         )
 
     def run_epoch(self) -> None:
-        """Train on every graph once, then evaluate the weights; all of it on the device."""
+        """Train on every graph once, then evaluate the weights; all of it on the device.
+
+        Raises:
+            NotSideBySide: A loop must do it, and says what is wrong if it cannot either.
+        """
+        try:
+            losses, scores = self._run()
+        except (NotSideBySide, GnnVpaError, torch.cuda.OutOfMemoryError):
+            raise
+        except Exception as error:
+            raise NotSideBySide(f"{type(error).__name__}: {shortened(error)}") from error
+        self.enter(losses, scores)
+        self.epoch += 1
+
+    def _run(self) -> tuple[Tensor, Tensor]:
         if not self._ready:
             self._prepare()
         order = self._orders[self.epoch]
@@ -183,9 +197,7 @@ class LanesGroup(StackedGroup):
             scores.append(self._said.clone())
         if not bool(self._training.mode.ok & self._evaluating.mode.ok):
             raise NotSideBySide("a value that it asks for differs between folds or steps")
-        all_scores = torch.cat(scores, 1)[:, : self._evaluated.shape[1]]
-        self.enter(self._sums[0] / self._sums[1], all_scores)
-        self.epoch += 1
+        return self._sums[0] / self._sums[1], torch.cat(scores, 1)[:, : self._evaluated.shape[1]]
 
     def _prepare(self) -> None:
         """Draw the orders of all epochs, so that every step has one shape; capture the steps."""
