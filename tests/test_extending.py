@@ -150,9 +150,9 @@ def test_a_section_that_is_added_is_in_the_page_and_in_markdown(
     assert f'<a href="#longest-1">{longest}</a>' in page
     assert f'<h2 id="longest-1-title">{longest}</h2>' in page
     assert "<p>It was on a&lt;b&gt;*c*.</p>" in page
-    assert (
-        page.index("What came out") < page.index(f">{longest}</h2>") < page.index(">Accuracy</h2>")
-    )
+    order = ("Which aggregation is right?</h2>", f">{longest}</h2>", ">Accuracy</h2>")
+    first, second, third = map(page.index, order)
+    assert first < second < third
     assert f"\n## {longest}\n\nIt was on a\\<b\\>\\*c\\*.\n\n## Accuracy\n" in written
 
 

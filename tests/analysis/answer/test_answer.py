@@ -56,7 +56,7 @@ def test_where_nothing_can_be_told_apart_it_says_so_and_names_a_default(make_fol
     assert found.avoid == {"GIN on mine": ()}
     text = found.text
     assert "no aggregation is shown to be better than another (10 folds): vpa or sum may be" in text
-    assert "As a default, take vpa: its mean is the best so far." in text
+    assert "As a default, take vpa: its score is the best so far." in text
     assert "Against the true best that costs at most" in text
     assert "nothing within reach would tell sum from vpa" in text
 

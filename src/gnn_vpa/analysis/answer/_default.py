@@ -35,13 +35,13 @@ def default(
 
     Example:
         >>> default(["sum", "vpa"], ["mine"], None)
-        ('sum', 'its mean is the best so far')
+        ('sum', 'its score is the best so far')
     """
     leader = may_be_best[0]
     if len(may_be_best) == 1:
         return leader, "it is shown to be the best"
     changes, layers = _changes(may_be_best, datasets, signals)
-    usual = "its mean is the best so far"
+    usual = "its score is the best so far"
     if len(changes) < len(may_be_best):
         return leader, usual
     steadiest = min(changes, key=lambda name: (abs(math.log(changes[name])), name != leader))
