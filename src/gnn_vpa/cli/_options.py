@@ -18,6 +18,7 @@ Variant = StrEnum("Variant", ["released", "printed"])
 def device_option(panel: str | None = None) -> Any:
     """Return what says where to train, in a panel of the help."""
     return typer.Option(
+        "--device",  # typer before 0.28 would take it from the metavar
         metavar="DEVICE",
         help="auto (CUDA if it is there), cpu, cuda, or one of several: cuda:1.",
         rich_help_panel=panel,
