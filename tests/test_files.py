@@ -21,7 +21,7 @@ _ALLOWED = {
     "graphs/download.py": {"open", "replace"},  # goes on with what has arrived
     "experiments/locks.py": {"open"},  # a lock has no content to lose
     "training/checkpoint.py": {"save"},  # to memory
-    "signal/probing/_page.py": {"savefig"},  # to memory
+    "page.py": {"savefig"},  # to memory
     "analysis/summary.py": {"rename"},  # a column
     "host.py": {"write_text"},  # to the kernel
 }

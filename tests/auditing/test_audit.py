@@ -191,7 +191,7 @@ def test_a_module_may_return_graphs_without_labels(
         ({"features": "colour"}, "features: expected one of auto, ones, degree, labels"),
         ({"baselines": "wl"}, "baselines: expected True, False or None"),
         ({"data": [Data(edge_index=PATH, num_nodes=3, y=0), Data(edge_index=PATH, num_nodes=3)]},
-         "graph 1: y must be one whole number"),
+         "graph 1: it has no y, which is to be learned"),
     ],
 )  # fmt: skip
 def test_wrong_use_is_refused(arguments: dict[str, object], message: str) -> None:

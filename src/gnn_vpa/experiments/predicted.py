@@ -16,6 +16,7 @@ def score(metric: str, y: Tensor, predicted: Tensor, classes: int) -> float:
         classes: How many there are.
 
     Example:
+        >>> import torch
         >>> score("accuracy", torch.tensor([0, 1, 1]), torch.tensor([0, 1, 0]), 2)
         0.6666666666666666
     """
