@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..aggregations import ordered
 from ._published import FOLDS, published_average, published_cell
+from .once import once
 from .style import DATASETS, MODELS, in_order
 from .summary import average_note, only_setting, summarise
 
@@ -53,6 +54,7 @@ def standard_error(
     return math.sqrt(ours_std**2 / folds + paper_std**2 / paper_folds + _ROUNDING)
 
 
+@once
 def compare_with_paper(folds: pd.DataFrame) -> pd.DataFrame:
     """Every number of ours that the paper has too: both, the difference, and its z.
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..aggregations import ordered
 from ._published import published_p
 from .measure import measure_of
+from .once import once
 from .ranks import holm, paired_wilcoxon
 from .resampled import Estimate, average, corrected_mean
 from .style import DATASETS, MODELS, in_order
@@ -25,6 +26,7 @@ _PAIRED = ["pairs", "asked"]
 _EFFECT = ["difference", "low", "high", "rank_biserial", "p_wilcoxon", "p_corrected"]
 
 
+@once
 def overall_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> pd.DataFrame:
     """Compare vpa with every other aggregation of its model over all data sets and folds.
 
@@ -94,6 +96,7 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
     return pd.DataFrame(rows, columns=columns).astype({"p_paper": float})
 
 
+@once
 def dataset_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> pd.DataFrame:
     """Compare vpa with every other aggregation of its model on each data set by itself.
 

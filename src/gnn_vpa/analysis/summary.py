@@ -9,6 +9,7 @@ from gnn_vpa.errors import UsageError
 
 from .format import count
 from .measure import measure_of
+from .once import once
 from .resampled import per_train
 from .settings import KEYS, Setting, require_columns, split_by_setting
 from .style import BASELINES, method_label
@@ -21,6 +22,7 @@ ONE_CLASS = "one class"
 """The note of a number from a data set on which nobody can be wrong."""
 
 
+@once
 def only_setting(folds: pd.DataFrame) -> Setting:
     """The one setting that all folds were made under; several do not belong in one table.
 
@@ -38,6 +40,7 @@ def only_setting(folds: pd.DataFrame) -> Setting:
     return settings[0] if settings else Setting("released", "auto")
 
 
+@once
 def fold_scores(folds: pd.DataFrame) -> pd.DataFrame:
     """One row a cell, repeat and fold, its test score averaged over the seeds.
 
@@ -76,6 +79,7 @@ def repeats(folds: pd.DataFrame) -> pd.Series:
     return folds["repeat"].fillna(0).astype(int)
 
 
+@once
 def summarise(folds: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation of the test score over folds, one row a cell.
 

@@ -26,6 +26,7 @@ def execute(
     configuration: Mapping[str, object],
 ) -> "Results":
     """Run cells into a folder, print the results beside the paper's, write and name the report."""
+    from gnn_vpa.analysis.once import remembering
     from gnn_vpa.experiments import resolve_device, run_grid
     from gnn_vpa.results import Results
 
@@ -49,8 +50,9 @@ def execute(
         complain(text)
         raise typer.Exit(130) from None
     results = Results(out)
-    print_results(results)
-    report = results.report()
+    with remembering():
+        print_results(results)
+        report = results.report()
     say(f"Results: {out / 'results.sqlite'}")
     say(f"Report:  {report}")
     return results

@@ -12,6 +12,7 @@ from ...escape import printable
 from ...files import write_whole
 from ..answer import summary, warnings
 from ..format import listing
+from ..once import remembering
 from ..style import DATASETS, in_order
 from ._html import templates
 from ._part import Part, parts
@@ -47,18 +48,19 @@ def render_report(
     """
     found = parts(folds, curves, signals, ceiling)
     page = templates().get_template("report.html")
-    text = page.render(
-        parts=found,
-        sections=[shown for part in found for shown in _shown(part)],
-        trainings=len(folds),
-        lede=_lede(found),
-        scores=_scores(found),
-        warnings=warnings(folds),
-        datasets=in_order(folds["dataset"], DATASETS) if len(folds) else [],
-        has_paper=any(not part.compared.empty for part in found),
-        provenance=provenance,
-        colours={name: entry.colour for name, entry in AGGREGATIONS.items()},
-    )
+    with remembering():
+        text = page.render(
+            parts=found,
+            sections=[shown for part in found for shown in _shown(part)],
+            trainings=len(folds),
+            lede=_lede(found),
+            scores=_scores(found),
+            warnings=warnings(folds),
+            datasets=in_order(folds["dataset"], DATASETS) if len(folds) else [],
+            has_paper=any(not part.compared.empty for part in found),
+            provenance=provenance,
+            colours={name: entry.colour for name, entry in AGGREGATIONS.items()},
+        )
     return printable(text)
 
 
