@@ -94,11 +94,18 @@ class Results:
         return read_signals(self.folder)
 
     @cached_property
+    def ceilings(self) -> dict[tuple[str, str], float]:
+        """The best accuracy that any message-passing network can have, by data set and features."""
+        from .experiments import read_ceilings
+
+        return read_ceilings(self.folder)
+
+    @cached_property
     def answer(self) -> Answer:
         """Which aggregations may be the best, and which to avoid: `print(results.answer)`."""
         from .analysis import answer
 
-        return answer(self.folds, self.signals)
+        return answer(self.folds, self.signals, self.ceilings)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -142,11 +149,11 @@ class Results:
         match path.suffix:
             case ".html":
                 return analysis.write_report(
-                    self.folds, self.curves, self.provenance, path, self.signals
+                    self.folds, self.curves, self.provenance, path, self.signals, self.ceilings
                 )
             case ".md":
                 return analysis.write_markdown(
-                    self.folds, self.curves, self.provenance, path, self.signals
+                    self.folds, self.curves, self.provenance, path, self.signals, self.ceilings
                 )
             case ".tex":
                 tables = [

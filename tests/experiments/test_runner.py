@@ -17,6 +17,7 @@ from gnn_vpa.experiments import (
     Store,
     expand,
     identify,
+    read_ceilings,
     read_curves,
     read_folds,
     read_provenance,
@@ -27,6 +28,7 @@ from gnn_vpa.experiments import (
 from gnn_vpa.experiments.groups import Group
 from gnn_vpa.experiments.store import query
 from gnn_vpa.experiments.workers import Order
+from gnn_vpa.graphs import ceiling, load
 from gnn_vpa.training import Protocol
 
 from .conftest import FakeFit
@@ -286,3 +288,15 @@ def test_provenance_says_what_when_and_with_what(fake_fit: FakeFit, tmp_path: Pa
 def test_a_store_can_be_opened_twice(tmp_path: Path) -> None:
     with Store(tmp_path) as one, Store(tmp_path) as other:
         assert one.finished() == other.finished() == set()
+
+
+def test_the_best_possible_accuracy_is_recorded_once(fake_fit: FakeFit, tmp_path: Path) -> None:
+    run_grid(_cells(aggrs=["vpa"]), tmp_path, device="cpu")
+    run_grid(_cells(aggrs=["sum"], features="degree"), tmp_path, device="cpu")
+    run_grid(_cells(aggrs=["mean"]), tmp_path, device="cpu")
+    (cell,) = _cells(aggrs=["vpa"])
+    graphs = load(cell.source or cell.dataset)
+    assert read_ceilings(tmp_path) == {
+        ("MUTAG", "auto"): ceiling(graphs, "auto")[-1].accuracy,
+        ("MUTAG", "degree"): ceiling(graphs, "degree")[-1].accuracy,
+    }

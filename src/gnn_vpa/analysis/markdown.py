@@ -22,7 +22,7 @@ def write_markdown(
     provenance: Mapping[str, object],
     path: str | os.PathLike[str],
     signals: pd.DataFrame | None = None,
-    ceiling: Mapping[str, float] | None = None,
+    ceiling: Mapping[tuple[str, str], float] | None = None,
 ) -> Path:
     """Write a run's results in Markdown, its figures in the folder `img` beside it.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import starmap
 from typing import TYPE_CHECKING
@@ -128,6 +128,25 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
         for name in ("variant", *MORE_KEYS):
             same &= baseline | (keys[name] == getattr(setting, name))
         yield setting, frame[same]
+
+
+def ceilings_of(
+    setting: Setting, ceiling: Mapping[tuple[str, str], float] | None
+) -> dict[str, float]:
+    """Return what the best network can reach with the node features of a setting, by data set.
+
+    Example:
+        >>> both = {("IMDB-B", "auto"): 0.886, ("IMDB-B", "degree"): 0.886, ("PTC", "ones"): 0.7}
+        >>> ceilings_of(Setting("released", "auto"), both)
+        {'IMDB-B': 0.886}
+    """
+    if ceiling is None or setting.metric != ACCURACY:
+        return {}
+    return {
+        dataset: score
+        for (dataset, features), score in ceiling.items()
+        if _canonical(dataset, features) == setting.features
+    }
 
 
 def require_columns(frame: pd.DataFrame, columns: tuple[str, ...]) -> None:

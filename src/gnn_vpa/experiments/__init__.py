@@ -13,6 +13,7 @@ from .estimate import paces_of_run as paces_of_run
 from .estimate import time_models as time_models
 from .fair import fair_cells as fair_cells
 from .forecast import Forecast as Forecast
+from .frames import read_ceilings as read_ceilings
 from .frames import read_curves as read_curves
 from .frames import read_folds as read_folds
 from .frames import read_provenance as read_provenance
@@ -83,6 +84,7 @@ __all__ = [
     "paces_of_run",
     "preset",
     "protocols",
+    "read_ceilings",
     "read_curves",
     "read_folds",
     "read_provenance",

@@ -40,6 +40,14 @@ CREATE TABLE IF NOT EXISTS datasets (
     edges INTEGER NOT NULL,
     classes INTEGER
 );
+CREATE TABLE IF NOT EXISTS ceilings (
+    content TEXT NOT NULL REFERENCES datasets,
+    features TEXT NOT NULL,
+    rounds INTEGER NOT NULL,
+    correct INTEGER NOT NULL,
+    graphs INTEGER NOT NULL,
+    PRIMARY KEY (content, features)
+);
 CREATE TABLE IF NOT EXISTS cells (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,

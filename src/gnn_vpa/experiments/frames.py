@@ -165,6 +165,25 @@ def read_signals(folder: str | Path) -> pd.DataFrame:
     return signals.astype(dict.fromkeys(Signal._fields[1:], float))
 
 
+def read_ceilings(folder: str | Path) -> dict[tuple[str, str], float]:
+    """Return the best accuracy that any network can have, by data set and node features.
+
+    Example:
+        >>> import tempfile
+        >>> from gnn_vpa.experiments import Store
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Store(folder).__exit__(None, None, None)
+        ...     read_ceilings(folder)
+        {}
+    """
+    called = labels(dataset_names(folder))
+    return {
+        (called[row["content"]], row["features"]): row["correct"] / row["graphs"]
+        for row in query(folder, "SELECT * FROM ceilings")
+        if row["content"] in called
+    }
+
+
 def read_provenance(folder: str | Path) -> dict[str, object]:
     """Return what a run was made with: configuration, data, and each session's circumstances.
 

@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import GnnVpaError, UsageError
-from ..graphs import GraphSet, features
+from ..graphs import GraphSet, ceiling, features, kind_of
+from ..graphs.targets import known as known_targets
 from ..host import Host
 from ..training import Lane, Outcome, Protocol, Task, fit, own
 from ..training.checks import check_targets
@@ -30,6 +31,7 @@ from .store import Result, Store, dataset_names
 from .workers import Assistants, Order, Team, asked, run_alone, single_thread
 
 _POLL_S = 0.5
+_ROUNDS = 5  # of message passing that a ceiling is for: as many layers as our models have, or more
 _ATTEMPTS = 2  # to train a cell alone whose process was killed
 
 
@@ -110,6 +112,7 @@ def run_grid(
                     release_abandoned(checkpoints)
             store.end(session)
         _add_signals(store, cells, data, progress)
+        _add_ceilings(store, cells, data)
     with suppress(OSError):  # there is none, or another process still uses it
         checkpoints.rmdir()
 
@@ -489,6 +492,17 @@ def _add_signals(
                 progress.note(f"{task.model}: its signal at the start is not recorded: {error}")
             continue
         store.add_signals(of_method, signals)
+
+
+def _add_ceilings(store: Store, cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
+    """Record the best accuracy that any message-passing network can have on the data of cells."""
+    known = store.ceilings()
+    for content, kind in dict.fromkeys((cell.content, cell.task.features) for cell in cells):
+        graphs = data.get(content)
+        if graphs is None or (content, kind) in known or kind_of(graphs.y) != "classes":
+            continue
+        if bool(known_targets(graphs.y).all()):
+            store.add_ceiling(content, kind, ceiling(graphs, kind, _ROUNDS)[-1])
 
 
 def _is_possible(cell: Cell, graphs: GraphSet, progress: Progress) -> bool:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from ..errors import UsageError
-from ..graphs import GraphSet, kind_of
+from ..graphs import Ceiling, GraphSet, kind_of
 from ..training import Outcome
 from . import _sqlite
 from .cell import Cell
@@ -184,6 +184,20 @@ class Store:
         with _sqlite.explained(self.path):
             rows = self._connection.execute(sql, (key,)).fetchall()
         return [float("nan") if score is None else score for (score,) in rows]
+
+    def ceilings(self) -> set[tuple[str, str]]:
+        """Return the data, by content, and the node features whose best accuracy is recorded."""
+        with _sqlite.explained(self.path):
+            return set(self._connection.execute("SELECT content, features FROM ceilings"))
+
+    def add_ceiling(self, content: str, features: str, best: Ceiling) -> None:
+        """Record the best accuracy that any network can have on registered data."""
+        values = (content, features, best.rounds, best.right, best.graphs)
+        with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
+            # Another process may have found the same.
+            self._connection.execute(
+                "INSERT OR IGNORE INTO ceilings VALUES (?, ?, ?, ?, ?)", values
+            )
 
     def without_signals(self) -> set[str]:
         """Return the keys of the recorded cells whose signal at the start is not."""

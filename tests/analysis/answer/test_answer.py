@@ -186,7 +186,7 @@ def test_baselines_are_lines_and_no_candidates(make_folds: Make) -> None:
     cells = {SUM: around(0.6), VPA: around(0.8, 1)}
     baselines = {("mine", "MAJORITY", ""): around(0.5, 2), ("mine", "WL", ""): around(0.85, 3)}
     folds = make_folds({**cells, **baselines})
-    (choice,) = answer(folds, ceiling={"mine": 0.95}).choices
+    (choice,) = answer(folds, ceiling={("mine", "auto"): 0.95}).choices
     assert [c.name for c in choice.candidates] == ["vpa", "sum"]
     assert choice.lines == pytest.approx(
         {"Majority class": 50, "WL subtree kernel + SVM": 85, "ceiling": 95}

@@ -18,7 +18,7 @@ def drawn(make_folds: Make, **more: object) -> str:
             ("mine", "MAJORITY", ""): [0.7] * 5,
         }
     ).assign(**more)
-    svg = answer_dots(answer(folds, ceiling={"mine": 0.99}).choices[0])
+    svg = answer_dots(answer(folds, ceiling={("mine", "auto"): 0.99}).choices[0])
     ElementTree.fromstring(svg)
     return svg
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..format import capital, count, listing
 from ..measure import ACCURACY
-from ..settings import split_by_setting
+from ..settings import ceilings_of, split_by_setting
 from ..style import BASELINES
 from ._choice import Candidate as Candidate
 from ._choice import Choice as Choice
@@ -140,7 +140,7 @@ class Answer:
 def answer(
     folds: pd.DataFrame,
     signals: pd.DataFrame | None = None,
-    ceiling: Mapping[str, float] | None = None,
+    ceiling: Mapping[tuple[str, str], float] | None = None,
 ) -> Answer:
     """Say which aggregations may be the best, of each model, on each data set and over all.
 
@@ -151,8 +151,8 @@ def answer(
     Args:
         folds: a row for each finished training, of one setting or several.
         signals: the signal at the start, which tells what to take where the scores do not.
-        ceiling: for data sets, the best score that any of the networks can reach, as a fraction
-            where the metric is a share.
+        ceiling: the best accuracy that any of the networks can reach, as a fraction, by data set
+            and node features.
 
     Example:
         >>> import pandas as pd
@@ -171,7 +171,7 @@ def answer(
     for setting, part in split:
         without = replace(setting, metric=ACCURACY)
         own = signals_of.get(setting, signals_of.get(without))
-        found += choices(setting, part, own, ceiling)
+        found += choices(setting, part, own, ceilings_of(setting, ceiling))
     return Answer(tuple(found), tuple(warnings(folds)))
 
 

@@ -31,7 +31,7 @@ class Part:
         signals: A row for each method, data set and layer; None where they are not known.
         number: The part's place in the report, from 1.
         alone: Whether it is the only one.
-        ceiling: For data sets, the best score that any network can reach, see `answer`.
+        ceiling: The best score that any network can reach, by data set and node features.
     """
 
     setting: Setting
@@ -40,7 +40,7 @@ class Part:
     signals: pd.DataFrame | None
     number: int = 1
     alone: bool = True
-    ceiling: Mapping[str, float] | None = None
+    ceiling: Mapping[tuple[str, str], float] | None = None
 
     @property
     def level(self) -> str:
@@ -87,7 +87,7 @@ def parts(
     folds: pd.DataFrame,
     curves: pd.DataFrame,
     signals: pd.DataFrame | None = None,
-    ceiling: Mapping[str, float] | None = None,
+    ceiling: Mapping[tuple[str, str], float] | None = None,
 ) -> list[Part]:
     """Split the results by setting; where there are none, return one part without any."""
     folds = _with_columns(folds, (*KEYS, "test_score", "status"))

@@ -27,7 +27,7 @@ def render_report(
     curves: pd.DataFrame,
     provenance: Mapping[str, object],
     signals: pd.DataFrame | None = None,
-    ceiling: Mapping[str, float] | None = None,
+    ceiling: Mapping[tuple[str, str], float] | None = None,
 ) -> str:
     """The report as the text of one HTML page that needs nothing else, no script either.
 
@@ -38,7 +38,7 @@ def render_report(
             mappings and lists are shown as such.
         signals: the signal at the start, a row for each method, data set and layer; without them
             the page has no section on it.
-        ceiling: for data sets, the best score that any network can reach, see `answer`.
+        ceiling: the best score that any network can reach, by data set and node features.
 
     Example:
         >>> import pandas as pd
@@ -110,7 +110,7 @@ def write_report(
     provenance: Mapping[str, object],
     path: str | os.PathLike[str],
     signals: pd.DataFrame | None = None,
-    ceiling: Mapping[str, float] | None = None,
+    ceiling: Mapping[tuple[str, str], float] | None = None,
 ) -> Path:
     """Write the report of `render_report` to a file, whole or not at all.
 
