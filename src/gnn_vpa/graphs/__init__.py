@@ -17,6 +17,7 @@ from .locate import download_dir as download_dir
 from .locate import find_archives as find_archives
 from .merge import Merged as Merged
 from .merge import merge as merge
+from .numbering import Numbering as Numbering
 from .splits import Split as Split
 from .splits import splits as splits
 from .targets import TargetKind as TargetKind
@@ -33,6 +34,7 @@ __all__ = [
     "GraphSet",
     "Level",
     "Merged",
+    "Numbering",
     "Split",
     "TargetKind",
     "cache_dir",

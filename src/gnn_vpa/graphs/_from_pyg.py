@@ -9,7 +9,8 @@ from torch_geometric.data import Data
 
 from ..errors import GnnVpaError, UsageError
 from .graphset import GraphSet
-from .targets import TargetKind, Targets, targets_of
+from .numbering import Numbering
+from .targets import MISSING, NO_TARGET, TargetKind, Targets, targets_of
 
 
 def from_pyg(
@@ -17,14 +18,15 @@ def from_pyg(
     name: str,
     target: str = "y",
     kind: TargetKind | Literal["auto"] = "auto",
+    first: int = 0,
 ) -> GraphSet:
-    """See `GraphSet.from_pyg`."""
+    """See `GraphSet.from_pyg`; the first graph has this number in messages."""
     graphs = list(graphs)
     if not graphs:
         raise UsageError(f"{name}: there is no graph in it")
     for index, graph in enumerate(graphs):
-        if (fault := _fault(graph, graphs[0], target)) is not None:
-            raise UsageError(f"{name}, graph {index}: {fault}")
+        if (fault := _fault(graph, graphs[0], target, first)) is not None:
+            raise UsageError(f"{name}, graph {first + index}: {fault}")
     learned = _targets(graphs, name, target, kind)
     node_ptr = _pointers(torch.tensor([int(graph.num_nodes or 0) for graph in graphs]))
     nodes = int(node_ptr[-1])
@@ -32,11 +34,13 @@ def from_pyg(
         [graph.edge_index + first for graph, first in zip(graphs, node_ptr.tolist(), strict=False)],
         dim=1,
     ).cpu()
+    if first:  # a batch of many: its own messages count from here
+        name = f"{name} from {first} on"
     order = (targets * nodes + sources).argsort(stable=True)
     attributes = _stack([graph.edge_attr for graph in graphs])
     try:
         return GraphSet(
-            name=name if target == "y" else f"{name}:{target}",
+            name=name if target in ("y", NO_TARGET) else f"{name}:{target}",
             node_ptr=node_ptr,
             rowptr=_pointers(torch.bincount(targets, minlength=nodes)),
             col=sources[order].int(),
@@ -44,6 +48,7 @@ def from_pyg(
             node_attributes=_stack([graph.x for graph in graphs]),
             edge_attributes=None if attributes is None else attributes[order],
             class_names=learned.class_names,
+            numbering=Numbering(classes=learned.classes),
         )
     except GnnVpaError as error:  # a number that is not finite: the user's own
         raise UsageError(str(error)) from error
@@ -52,6 +57,8 @@ def from_pyg(
 def _targets(
     graphs: list[Data], name: str, target: str, kind: TargetKind | Literal["auto"]
 ) -> Targets:
+    if target == NO_TARGET:
+        return Targets(torch.full((len(graphs),), MISSING))
     nodes = [int(graph.num_nodes or 0) for graph in graphs]
     try:
         return targets_of([graph[target] for graph in graphs], kind, nodes, target)
@@ -59,8 +66,8 @@ def _targets(
         raise UsageError(f"{name}, {error}") from None
 
 
-def _fault(graph: object, first: Data, target: str) -> str | None:
-    """Say what is wrong with a graph, if anything."""
+def _fault(graph: object, other: Data, target: str, number: int) -> str | None:
+    """Say what is wrong with a graph, if anything, beside another with this number."""
     if not isinstance(graph, Data):
         return f"expected a torch_geometric.data.Data, got {type(graph).__name__}"
     edges, nodes = graph.edge_index, graph.num_nodes or 0
@@ -68,12 +75,12 @@ def _fault(graph: object, first: Data, target: str) -> str | None:
         return "edge_index must be an int64 tensor [2, edges]"
     if edges.numel() and (edges.min() < 0 or edges.max() >= nodes):
         return f"edge_index goes from {edges.min()} to {edges.max()}, with {nodes} nodes"
-    if graph.get(target) is None:
+    if target != NO_TARGET and graph.get(target) is None:
         return f"it has no {target}, which is to be learned: give it, or NaN where it is missing"
     for field, rows in (("x", nodes), ("edge_attr", edges.size(1))):
         value = graph.get(field)
-        if _columns(value) != _columns(first.get(field)):
-            return f"{field} has other columns than that of graph 0"
+        if _columns(value) != _columns(other.get(field)):
+            return f"{field} has other columns than that of graph {number}"
         if value is not None and len(value) != rows:
             return f"{field} must have {rows} rows, but has {len(value)}"
     return None

@@ -1,5 +1,6 @@
 """One data set: all of its graphs in one compact structure."""
 
+import dataclasses
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -14,6 +15,7 @@ from torch_geometric.data import Data
 from ..errors import GnnVpaError, UsageError
 from ..paper import Statistics
 from .features import Features, label_features
+from .numbering import Numbering
 from .targets import TargetKind, check_targets, kind_of, known, num_outputs
 
 _COUNTED = {"classes": "classes", "labels": "labels", "regression": "targets"}
@@ -39,6 +41,7 @@ class GraphSet:
         graph_attributes: Numbers that may be learned instead of `y`, see `with_target`: [G, C],
             float32, NaN where one is missing.
         class_names: What the classes are called, where they are text.
+        numbering: What classes and labels were called, where they were numbers.
 
     Raises:
         GnnVpaError: The parts do not fit together, or a number is not finite.
@@ -64,6 +67,7 @@ class GraphSet:
     edge_attributes: Tensor | None = None
     graph_attributes: Tensor | None = None
     class_names: tuple[str, ...] | None = None
+    numbering: Numbering = dataclasses.field(default_factory=Numbering)
 
     def __post_init__(self) -> None:
         self._check_pointers("node_ptr", self.node_ptr, self.num_graphs, self.num_nodes)
@@ -195,7 +199,7 @@ class GraphSet:
             graphs: The graphs.
             name: What the data set is called; another target than `y` is added to it.
             target: The attribute of each graph that is learned: a whole number or text (its class),
-                or numbers [1, T]; NaN where it is missing.
+                or numbers [1, T]; NaN where it is missing. With "" all are missing.
             kind: What it is, see `with_target`.
 
         Raises:

@@ -58,7 +58,7 @@ class Objective:
         own = [y[training.lane.split.train].cpu() for training in trainings]
         self._centre = self._spread = self._weight = None
         if self.kind == "regression":
-            moments = [_moments(part.double()) for part in own]
+            moments = [moments(part.double()) for part in own]
             centre, spread = (torch.stack(part) for part in zip(*moments, strict=True))
             self._centre = centre.unsqueeze(1).to(device, dtype)  # [L, 1, T]
             self._spread = spread.unsqueeze(1).to(device, dtype)
@@ -127,7 +127,7 @@ class Objective:
         return self._weight.unsqueeze(1).expand(*y.shape, 2).gather(3, at.unsqueeze(3)).squeeze(3)
 
 
-def _moments(y: Tensor) -> tuple[Tensor, Tensor]:
+def moments(y: Tensor) -> tuple[Tensor, Tensor]:
     """Return the mean and the standard deviation of each target ``[B, T]``; 0 and 1 of none."""
     there = known(y)
     centre = y.nanmean(0)

@@ -1,0 +1,207 @@
+"""A trained model: what it was made of, and what it says of new graphs."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from ..errors import GnnVpaError, UsageError
+from ..graphs import GraphSet
+from ..graphs.batches import cut, read_batches
+from ..training import Protocol, Task
+from ..training.metrics import evaluate
+from .calling import Caller, caller_for
+from .encoding import Encoding
+from .record import Record
+from .target import Target
+
+Array = NDArray[np.floating]
+Progress = Callable[[int], None]
+
+BATCH = 1 << 16  # nodes and edges of a batch
+
+
+class Units(NamedTuple):
+    """What brings the outputs of a regression to the data's units: ``out * spread + centre``.
+
+    Example:
+        >>> Units(torch.tensor([5.0]), torch.tensor([2.0])).spread
+        tensor([2.])
+    """
+
+    centre: Tensor  # [T]
+    spread: Tensor  # [T]
+
+
+@dataclass(eq=False)
+class TrainedModel:
+    """A model with its weights, and all that it takes to use it on new graphs.
+
+    New graphs are a `GraphSet`, a list of PyG's ``Data``, or an iterator over them: they are
+    computed in batches, and no more than one of these is held at a time. What the model does not
+    know is refused, see `Encoding`. A graph without nodes is refused too; in one without edges no
+    node hears from any other, and that is computed.
+
+    Attributes:
+        module: The network.
+        task: The model and its options.
+        protocol: How it was trained.
+        encoding: How graphs become its features.
+        target: What its outputs are.
+        record: The data, scores and versions.
+        units: Of a regression's outputs.
+
+    Example:
+        >>> from gnn_vpa.graphs import load
+        >>> from gnn_vpa.trained import train_model
+        >>> mutag = load("MUTAG")
+        >>> model = train_model(mutag, Task("gin", "vpa"), Protocol(epochs=2))
+        >>> model.predict(mutag).shape, model.predict_proba(mutag).shape
+        ((188,), (188, 2))
+    """
+
+    module: nn.Module
+    task: Task
+    protocol: Protocol
+    encoding: Encoding
+    target: Target
+    record: Record
+    units: Units | None = None
+    _caller: Caller = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.module.eval()
+        self._caller = caller_for(self.module, self.task)
+
+    def to(self, device: torch.device | str) -> "TrainedModel":
+        """Move the model to a device, and return it."""
+        self.module.to(device)
+        if self.units is not None:
+            self.units = Units(*(part.to(device) for part in self.units))
+        return self
+
+    def iter_outputs(self, graphs: GraphSet | Iterable[Data]) -> Iterator[Array]:
+        """Yield the outputs of one batch of graphs after the other, see `outputs`."""
+        yield from self._run(graphs, self._caller.scores, self._in_units)
+
+    def outputs(
+        self, graphs: GraphSet | Iterable[Data], *, progress: Progress | None = None
+    ) -> Array:
+        """Return what the network says of each graph, ``[G, outputs]``.
+
+        A score for each class (the highest is the prediction) or label (there, where it is above
+        0), or numbers in the data's units.
+
+        Args:
+            graphs: The graphs.
+            progress: Called with the number of graphs that are done.
+
+        Raises:
+            UsageError: A graph is not what the model knows.
+        """
+        return _gathered(self.iter_outputs(graphs), self.target.outputs, progress)
+
+    def predict(
+        self, graphs: GraphSet | Iterable[Data], *, progress: Progress | None = None
+    ) -> NDArray[np.generic]:
+        """Return the class of each graph, its labels ``[G, T]``, or its number(s)."""
+        return self.target.predictions(self.outputs(graphs, progress=progress))
+
+    def predict_proba(
+        self, graphs: GraphSet | Iterable[Data], *, progress: Progress | None = None
+    ) -> Array:
+        """Return the probability of each class or label, ``[G, outputs]``."""
+        return self.target.probabilities(self.outputs(graphs, progress=progress))
+
+    def embed(
+        self, graphs: GraphSet | Iterable[Data], *, progress: Progress | None = None
+    ) -> Array:
+        """Return what the network makes of each graph before its last step, ``[G, width]``.
+
+        For our models that is the readout of the last layer; for others what the last of their
+        Linear layers is given.
+        """
+        return _gathered(self._run(graphs, self._caller.embedding), None, progress)
+
+    def evaluate(self, graphs: GraphSet, *, progress: Progress | None = None) -> dict[str, float]:
+        """Return every metric of the kind on graphs whose targets are known.
+
+        NaN where a metric is undefined.
+        """
+        y = self.target.y_of(graphs)
+        return evaluate(y, torch.from_numpy(self.outputs(graphs, progress=progress)))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model into a folder, or into one file if the name ends in ``.zip``."""
+        from .saving import save_model
+
+        save_model(self, path)
+
+    def _run(
+        self,
+        graphs: GraphSet | Iterable[Data],
+        compute: Callable[..., Tensor],
+        finish: Callable[[Tensor], Tensor] = lambda out: out,
+    ) -> Iterator[Array]:
+        for first, batch, begin, end in _batches(graphs):
+            _check_nodes(batch, begin, end, first)
+            with torch.inference_mode():
+                out = finish(compute(batch, self.encoding, begin, end, first))
+                if not bool(torch.isfinite(out).all()):
+                    wrong = int((~torch.isfinite(out)).any(1).nonzero()[0])
+                    raise GnnVpaError(
+                        f"graph {first + begin + wrong}: the network's output is not finite: its "
+                        "features or its size are far from what the model was trained on"
+                    )
+            yield out.cpu().numpy()
+
+    def _in_units(self, scores: Tensor) -> Tensor:
+        if scores.shape[1] != self.target.outputs:
+            raise GnnVpaError(
+                f"the network returned {scores.shape[1]} outputs, expected {self.target.outputs}"
+            )
+        return scores if self.units is None else scores * self.units.spread + self.units.centre
+
+
+def _batches(
+    graphs: GraphSet | Iterable[Data],
+) -> Iterator[tuple[int, GraphSet, int, int]]:
+    """Yield batches: the number of the first graph of a data set, it, and which of its graphs."""
+    if isinstance(graphs, GraphSet):
+        for begin, end in cut(graphs, BATCH):
+            yield 0, graphs, begin, end
+        return
+    if isinstance(graphs, Data):
+        graphs = [graphs]
+    try:
+        iterator = iter(graphs)
+    except TypeError:
+        raise UsageError(
+            "expected a GraphSet, a list of torch_geometric.data.Data or an iterator over them, "
+            f"got {type(graphs).__name__}"
+        ) from None
+    for first, batch in read_batches(iterator, BATCH):
+        yield first, batch, 0, batch.num_graphs
+
+
+def _check_nodes(graphs: GraphSet, begin: int, end: int, first: int) -> None:
+    empty = graphs.node_ptr[begin : end + 1].diff() == 0
+    if bool(empty.any()):
+        graph = first + begin + int(empty.nonzero()[0])
+        raise UsageError(f"graph {graph} has no nodes, so that there is nothing to go by")
+
+
+def _gathered(parts: Iterator[Array], width: int | None, progress: Progress | None) -> Array:
+    found, done = [], 0
+    for part in parts:
+        found.append(part)
+        done += len(part)
+        if progress is not None:
+            progress(done)
+    return np.concatenate(found) if found else np.zeros((0, width or 0), np.float32)
