@@ -7,4 +7,5 @@ collect_ignore_glob = [
     "src/gnn_vpa/nn/_fused_*.py",
     # Programs that a test starts: they find each other as scripts do.
     "tests/experiments/faults/*.py",
+    "tests/training/own/mynets.py",
 ]

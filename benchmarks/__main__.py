@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, checks, grid, imports, peer, probe, training
+from . import aggregation, checks, grid, imports, own, peer, probe, training
 from ._record import Record
 
 
@@ -28,6 +28,7 @@ def main() -> None:
         "probe": _probe,
         "grid": _grid,
         "checks": _checks,
+        "own": _own,
     }
     measures[options.what](options, versions)
 
@@ -58,6 +59,13 @@ def _checks(options: argparse.Namespace, versions: str) -> None:
     checks.report(checks.DATASETS, record)
 
 
+def _own(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Own models")
+    datasets = own.DATASETS if options.datasets is training.DATASETS else options.datasets
+    own.report(options.device, datasets, options.epochs or own.EPOCHS[options.device], record)
+
+
 def _write(text: str, out: Path | None) -> None:
     print(text)
     if out:
@@ -85,7 +93,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=["aggregation", "training", "probe", "grid", "checks"],
+        choices=["aggregation", "training", "probe", "grid", "checks", "own"],
         default="aggregation",
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])

@@ -138,7 +138,7 @@ def test_a_model_that_is_added_trains_and_is_predicted(twice: str, graphs: Graph
 def _pages(folder: Path) -> tuple[str, str]:
     """A page and a Markdown file of one training on data with a nasty name."""
     row = ["a<b>*c*", "GIN", "vpa", "released", "auto", 0, 0, 0.8, "done"]
-    folds, curves = pd.DataFrame([row], columns=[*KEYS, "test_acc", "status"]), pd.DataFrame()
+    folds, curves = pd.DataFrame([row], columns=[*KEYS, "test_score", "status"]), pd.DataFrame()
     written = write_markdown(folds, curves, {}, folder / "report.md").read_text("utf-8")
     return render_report(folds, curves, {}), written
 

@@ -100,7 +100,10 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
         out=tmp_path,
         progress=notes,
     )
-    assert notes.texts == ["Left out: gin has no aggregation default (it has sum, mean, max, vpa)."]
+    assert notes.texts == [
+        "Left out: gin has no aggregation default (it has sum, mean, max, vpa).",
+        "MUTAG has edge features, which sgc does not use.",
+    ]
 
 
 def test_nothing_finished_yet_is_empty_not_an_error(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from .errors import UsageError
 from .escape import plain
@@ -18,11 +18,16 @@ if TYPE_CHECKING:
     import torch
     from torch_geometric.data import Data, Dataset
 
+    from .analysis import Answer
     from .experiments import Progress
     from .graphs import FeatureKind, GraphSet
 
     DataSet: TypeAlias = str | Path | GraphSet | Sequence[Data] | Dataset
     DataSets: TypeAlias = DataSet | Sequence[DataSet] | Mapping[str, DataSet]
+    OneModel: TypeAlias = str | Callable[..., Any]
+    Models: TypeAlias = OneModel | Sequence[OneModel]
+    T = TypeVar("T")
+    Values: TypeAlias = T | str | Sequence[T] | None
 
 FORMATS = ("html", "md", "tex", "csv")
 """What a report can be written as."""
@@ -62,10 +67,17 @@ class Results:
 
     @cached_property
     def folds(self) -> pd.DataFrame:
-        """A row for each finished fold, accuracies as fractions."""
+        """A row for each finished fold, shares as fractions; what was chosen from is left out."""
         from .experiments import read_folds
 
         return read_folds(self.folder)
+
+    @cached_property
+    def candidates(self) -> pd.DataFrame:
+        """A row for each fold of the settings that were chosen from."""
+        from .experiments import read_folds
+
+        return read_folds(self.folder, candidates=True)
 
     @cached_property
     def curves(self) -> pd.DataFrame:
@@ -82,8 +94,17 @@ class Results:
         return read_signals(self.folder)
 
     @cached_property
+    def answer(self) -> Answer:
+        """Which aggregations may be the best, and which to avoid: `print(results.answer)`."""
+        from .analysis import answer
+
+        return answer(self.folds, self.signals)
+
+    @cached_property
     def table(self) -> pd.DataFrame:
-        """A row for each method and data set: ours in percent, and the paper's where it has it.
+        """A row for each method and data set: our score, and the paper's where it has it.
+
+        Scores that are shares are in percent; the column `metric` says what they are.
 
         `note` says what must be known beside a mean, see `gnn_vpa.analysis.summarise`.
         """
@@ -129,7 +150,7 @@ class Results:
                 )
             case ".tex":
                 tables = [
-                    f"% {plain(str(setting))}\n" + analysis.to_latex(analysis.accuracy_table(folds))
+                    f"% {plain(str(setting))}\n" + analysis.to_latex(analysis.score_table(folds))
                     for setting, folds in analysis.split_by_setting(self.folds)
                 ]
                 text = "\n".join(tables)
@@ -170,40 +191,76 @@ class Results:
 
 def run(
     datasets: DataSets,
-    models: str | Sequence[str] = "gin",
+    models: Models = "gin",
     aggrs: str | Sequence[str] | None = None,
     *,
-    epochs: int = 200,
-    folds: int = 10,
-    seeds: int | str | Sequence[int] = 0,
+    task: str = "auto",
+    target: str | None = None,
     features: FeatureKind = "auto",
     variant: str = "released",
     baselines: bool | str | Sequence[str] = (),
+    epochs: Values[int] = None,
+    lr: Values[float] = None,
+    batch_size: Values[int] = None,
+    weight_decay: Values[float] = None,
+    optimizer: Values[str] = None,
+    schedule: Values[str] = None,
+    patience: Values[int] = None,
+    clip: Values[float] = None,
+    loss: Values[str] = None,
+    class_weight: Values[str] = None,
+    metric: str | None = None,
+    select: bool = False,
+    final_runs: int | None = None,
+    folds: int | None = None,
+    repeats: int = 1,
+    splits: object = None,
+    groups: object = None,
+    seeds: int | str | Sequence[int] = 0,
     device: str | torch.device = "auto",
     out: str | Path | None = None,
     data_dir: str | Path | None = None,
     progress: Progress | None = None,
-    model: str | Sequence[str] | None = None,
+    model: Models | None = None,
     aggr: str | Sequence[str] | None = None,
     seed: int | str | Sequence[int] | None = None,
-    **options: float,
+    **options: object,
 ) -> Results:
     """Run a grid of trainings, or the rest of one that was interrupted.
 
-    Results belong to the data's content: other graphs by the same name are another data set.
+    Results belong to the data's content: other graphs by the same name are another data set. A
+    setting that has several values, in a list or in a text with commas, makes a grid.
 
     Args:
         datasets: A name, the path of a TU archive or `module:function`, see `gnn_vpa.graphs.load`;
             or the graphs: a `GraphSet`, a list of PyG `Data` objects or a data set of PyG. Several
             in a list, or in a dictionary by the names that they are to have.
-        models: Of gin, gcn, sgc and gat: one, a list, or a text with commas.
+        models: Of gin, gcn, sgc and gat: one, a list, or a text with commas. Models of one's own are
+            functions, or `module:function`.
         aggrs: Of sum, mean, max, vpa and default; None for all that a model has.
-        epochs: Epochs of each training.
-        folds: Number of folds.
-        seeds: A seed for each repetition.
+        task: What is learned: auto, classes, labels or regression.
+        target: Which column of the data is learned; None for `y`.
         features: Node features: auto, ones, degree or labels.
         variant: The models as `released`, or as `printed` in the paper.
         baselines: Of majority and wl; True for both.
+        epochs: Epochs of each training, 200 by default.
+        lr: The learning rate, 0.001 by default.
+        batch_size: Graphs of a batch, 64 by default.
+        weight_decay: Weight decay, 0 by default.
+        optimizer: adam, adamw or sgd.
+        schedule: Of the learning rate: constant, cosine or step.
+        patience: Epochs without a better one after which a training ends.
+        clip: Largest norm of a gradient.
+        loss: cross_entropy, bce, l1, mse or huber.
+        class_weight: none or balanced.
+        metric: What chooses the epoch and is tested, see `gnn_vpa.training.METRICS`.
+        select: Choose the best setting by validation, for each fold by itself, and train it anew.
+        final_runs: How often; 3 by default.
+        folds: Number of folds, 10 by default.
+        repeats: How often the graphs are divided into folds, each time otherwise.
+        splits: Splits of one's own, see `gnn_vpa.graphs.SplitsAsked`.
+        groups: Graphs that stay together, see `gnn_vpa.graphs.GroupsAsked`.
+        seeds: A seed for each repetition.
         device: auto, cpu, cuda, one of several such as cuda:1, or a `torch.device`.
         out: Folder for the results; without it, one under `runs/` named after the data sets.
         data_dir: A folder to look for data in first.
@@ -211,7 +268,7 @@ def run(
         model: The same as `models`, spelled as on the command line.
         aggr: The same as `aggrs`.
         seed: The same as `seeds`.
-        **options: What else `build_model` takes: width, depth, dropout, hidden, K.
+        **options: What else a model takes; ours: width, depth, dropout, hidden, K.
 
     Returns:
         The frame, the table, the tests and the report of all that the folder holds.
@@ -229,9 +286,17 @@ def run(
         'report.html'
         >>> folder.cleanup()
     """
-    from .experiments import BASELINES, Progress, default_folder, expand, run_grid
-    from .experiments.asked import data_sets
-    from .training import Protocol
+    from .experiments import (
+        BASELINES,
+        Progress,
+        default_folder,
+        expand,
+        protocols,
+        run_grid,
+    )
+    from .experiments.asked import data_sets, model_list, target_of
+    from .experiments.grid import final_runs_of
+    from .graphs import division
 
     if not isinstance(progress, Progress | None):
         raise UsageError(f"progress: expected a gnn_vpa.experiments.Progress, got {progress!r}")
@@ -241,23 +306,44 @@ def run(
     if isinstance(baselines, bool):
         baselines = BASELINES if baselines else ()
     data_dir = None if data_dir is None else Path(path_text(data_dir, "data_dir"))
+    column = None if target is None else _text(target, "target")
+    learned = target_of(column, _text(task, "task"))
+    training = {
+        "epochs": epochs,
+        "lr": lr,
+        "batch_size": batch_size,
+        "weight_decay": weight_decay,
+        "optimizer": optimizer,
+        "schedule": schedule,
+        "patience": patience,
+        "clip": clip,
+        "loss": loss,
+        "class_weight": class_weight,
+        "metric": metric,
+    }
     grid = expand(
-        data_sets(datasets),
-        listed(models, "models"),
+        data_sets(datasets, learned),
+        model_list(models),
         None if aggrs is None else listed(aggrs, "aggrs"),
         variant=_text(variant, "variant"),
         features=cast("FeatureKind", _text(features, "features")),
         options=options,
-        protocol=Protocol(epochs=whole_number(epochs, "epochs", least=1)),
-        folds=whole_number(folds, "folds", least=2),
+        protocol=protocols(training),
+        folds=None if folds is None else whole_number(folds, "folds", least=2),
         seeds=whole_numbers(seeds, "seeds"),
+        repeats=whole_number(repeats, "repeats", least=1),
+        division=division(splits, groups),
+        target=learned,
+        final_runs=final_runs_of(
+            select, None if final_runs is None else whole_number(final_runs, "final_runs", least=1)
+        ),
         baselines=listed(baselines, "baselines"),
         data_dir=data_dir,
     )
     out = default_folder(grid.cells) if out is None else Path(path_text(out, "out"))
     if progress is not None:
-        for text in grid.left_out:
-            progress.note(f"Left out: {text}.")
+        for text in (*(f"Left out: {text}." for text in grid.left_out), *grid.remarks):
+            progress.note(text)
     run_grid(grid.cells, out, data_dir=data_dir, device=_device_text(device), progress=progress)
     return Results(out)
 

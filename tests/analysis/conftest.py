@@ -34,8 +34,8 @@ def make_folds() -> Callable[..., pd.DataFrame]:
                 "fold": fold,
                 "seed": seed,
                 "best_epoch": 7,
-                "val_acc": accuracy,
-                "test_acc": accuracy,
+                "val_score": accuracy,
+                "test_score": accuracy,
                 "train_loss": 0.4,
                 "seconds": 1.0,
                 "device": "cpu",
@@ -74,7 +74,7 @@ def make_curves() -> Callable[..., pd.DataFrame]:
                 "fold": row.fold,
                 "seed": row.seed,
             }
-            accuracy = {"val_acc": row.test_acc, "test_acc": row.test_acc}
+            accuracy = {"val_score": row.test_score, "test_score": row.test_score}
             parts.append(pd.DataFrame({**keys, "epoch": epoch, "train_loss": loss, **accuracy}))
         return pd.concat(parts, ignore_index=True)
 

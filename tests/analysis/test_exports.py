@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from gnn_vpa.analysis import (
-    AccuracyTable,
     Cell,
     Row,
+    ScoreTable,
     Setting,
-    accuracy_table,
+    score_table,
     to_csv,
     to_latex,
     to_markdown,
@@ -26,7 +26,7 @@ from gnn_vpa.escape import csv_text, plain
 
 
 def test_markdown_has_a_row_a_method_and_equal_columns(full_run: pd.DataFrame) -> None:
-    lines = to_markdown(accuracy_table(full_run)).splitlines()
+    lines = to_markdown(score_table(full_run)).splitlines()
     assert len(lines) == 2 + 14
     assert {line.count("|") for line in lines} == {9 + 4}
     assert lines[0].endswith("| NCI1 | Avg | p |")
@@ -37,19 +37,19 @@ def test_markdown_marks_the_best_and_may_leave_the_paper_out(
     make_folds: Callable[..., pd.DataFrame],
 ) -> None:
     folds = make_folds({("MUTAG", "GIN", "sum"): [0.8] * 2, ("MUTAG", "GIN", "vpa"): [0.9] * 2})
-    assert "| **90.0 ± 0.0** (86.7 ± 4.4; +3.3) ≠ |" in to_markdown(accuracy_table(folds))
-    assert "86.7" not in to_markdown(accuracy_table(folds), paper=False)
+    assert "| **90.0 ± 0.0** (86.7 ± 4.4; +3.3) ≠ |" in to_markdown(score_table(folds))
+    assert "86.7" not in to_markdown(score_table(folds), paper=False)
 
 
 def test_markdown_shows_what_is_missing(make_folds: Callable[..., pd.DataFrame]) -> None:
     folds = make_folds({("MUTAG", "GIN", "vpa"): [0.8], ("PTC", "GCN", "vpa"): [0.8]})
-    gin = to_markdown(accuracy_table(folds)).splitlines()[2]
+    gin = to_markdown(score_table(folds)).splitlines()[2]
     assert gin == "| GIN+vpa | 80.0 (86.7 ± 4.4; \N{MINUS SIGN}6.7) | \N{EN DASH} | \N{EN DASH} |"
 
 
 def test_markdown_keeps_a_name_in_its_column(make_folds: Callable[..., pd.DataFrame]) -> None:
     folds = make_folds({("a|b", "GIN", "vpa"): [0.8]})
-    assert r"a\|b" in to_markdown(accuracy_table(folds)).splitlines()[0]
+    assert r"a\|b" in to_markdown(score_table(folds)).splitlines()[0]
 
 
 NASTY = r"50%_of & $1 #2 {x} ~^\ <y>"
@@ -59,7 +59,7 @@ def test_latex_lines_are_complete_and_names_escaped(
     make_folds: Callable[..., pd.DataFrame],
 ) -> None:
     folds = make_folds({(NASTY, "GIN", "vpa"): [0.8, 0.9], ("MUTAG", "GIN", "vpa"): [0.8, 0.9]})
-    text = to_latex(accuracy_table(folds))
+    text = to_latex(score_table(folds))
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert all(len(re.findall(r"(?<!\\)&", line)) == 3 for line in body)
     assert r"50\%\_of \& \$1 \#2 \{x\}" in text
@@ -68,7 +68,7 @@ def test_latex_lines_are_complete_and_names_escaped(
 
 
 def test_latex_separates_the_models(full_run: pd.DataFrame) -> None:
-    text = to_latex(accuracy_table(full_run))
+    text = to_latex(score_table(full_run))
     assert text.count(r"\midrule") == 5
     assert r"\textbf{" in text
 
@@ -80,7 +80,7 @@ def test_latex_compiles(
     nasty = make_folds(
         {(NASTY, "GIN", "sum"): [0.8, float("nan")], (NASTY, "GIN", "vpa"): [0.9] * 2}
     )
-    tables = "\n\n".join(to_latex(accuracy_table(folds)) for folds in (full_run, nasty))
+    tables = "\n\n".join(to_latex(score_table(folds)) for folds in (full_run, nasty))
     source = (
         "\\documentclass{article}\\usepackage{booktabs}\\begin{document}"
         f"\\tiny {tables}\\end{{document}}"
@@ -95,10 +95,10 @@ def test_csv_has_a_row_a_fold_and_reads_back(full_run: pd.DataFrame) -> None:
     shuffled = full_run.sample(frac=1, random_state=0)
     assert to_csv(shuffled) == to_csv(full_run)
     back = pd.read_csv(
-        io.StringIO(to_csv(full_run)), keep_default_na=False, na_values={"test_acc": [""]}
+        io.StringIO(to_csv(full_run)), keep_default_na=False, na_values={"test_score": [""]}
     )
     assert len(back) == len(full_run)
-    assert back["test_acc"].sum() == pytest.approx(full_run["test_acc"].sum())
+    assert back["test_score"].sum() == pytest.approx(full_run["test_score"].sum())
 
 
 # What a file must say of a mean over seven of ten folds, and of a data set of one class.
@@ -116,13 +116,13 @@ def doubtful(make_folds: Callable[..., pd.DataFrame]) -> pd.DataFrame:
 
 
 def test_markdown_says_beside_a_number_what_it_stands_for(doubtful: pd.DataFrame) -> None:
-    text = to_markdown(accuracy_table(doubtful))
+    text = to_markdown(score_table(doubtful))
     assert "| GIN+sum | 80.0 ± 0.0 (7 of 10 folds) | **100.0 ± 0.0** (one class) |" in text
     assert "| 90.0 (1 data set of one class, 1 incomplete) | 0.008 (17 of 20 pairs) |" in text
 
 
 def test_latex_says_beside_a_number_what_it_stands_for(doubtful: pd.DataFrame) -> None:
-    text = to_latex(accuracy_table(doubtful))
+    text = to_latex(score_table(doubtful))
     assert r"80.0 $\pm$ 0.0 (7 of 10 folds) & \textbf{100.0 $\pm$ 0.0} (one class) &" in text
     assert r"(17 of 20 pairs) \\" in text
 
@@ -147,10 +147,10 @@ NAMES = st.text(st.one_of(st.sampled_from(SPECIAL), st.characters()), min_size=1
 FIXTURE = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def table_of(name: str) -> AccuracyTable:
+def table_of(name: str) -> ScoreTable:
     cells: dict[str, Cell | None] = {name: Cell(86.2, 4.1, 7, note="7 of 10 folds")}
     rows = tuple(Row("GIN", aggr, cells, None, None, None) for aggr in ("sum", "vpa"))
-    return AccuracyTable(Setting("released", "auto"), (name,), (rows,))
+    return ScoreTable(Setting("released", "auto"), (name,), (rows,))
 
 
 @settings(deadline=None)

@@ -28,7 +28,7 @@ def exact() -> pd.DataFrame:
             accuracy = (mean + step * max(cell.std, 0.5)) / 100
             keys = [cell.dataset, cell.model, cell.aggregation, "released", "auto", fold, 0]
             rows.append([*keys, accuracy, "done"])
-    return pd.DataFrame(rows, columns=[*KEYS, "test_acc", "status"])
+    return pd.DataFrame(rows, columns=[*KEYS, "test_score", "status"])
 
 
 def test_every_cell_of_the_paper_with_its_z(exact: pd.DataFrame, tmp_path: Path) -> None:
@@ -53,7 +53,9 @@ def test_curves_become_figures_beside_it(exact: pd.DataFrame, tmp_path: Path) ->
     curves = pd.concat([keys.assign(epoch=epoch, train_loss=1.0 - epoch / 4) for epoch in range(3)])
     text = write_markdown(exact, curves, {}, tmp_path / "docs" / "r.md").read_text()
     links = [line.split("(")[1].rstrip(")") for line in text.splitlines() if line.startswith("![")]
-    assert links == ["img/r-released-auto-gin-mutag.svg", "img/r-released-auto-gin-ptc.svg"]
+    answers = [f"img/r-released-auto-answer-{model}.svg" for model in ("gin", "gcn", "sgc", "gat")]
+    curves_of = ["img/r-released-auto-gin-mutag.svg", "img/r-released-auto-gin-ptc.svg"]
+    assert links == [*answers, *curves_of]
     for link in links:
         picture = (tmp_path / "docs" / link).read_text()
         assert picture.startswith("<svg")
@@ -90,7 +92,7 @@ def test_a_name_cannot_break_out_of_the_page(
     assert "<script" not in page
     assert "\x1b" not in text
     assert page.count("<h1>") == 1
-    assert _cells_by_row(text) == [3] * 3 + [7] * 2
+    assert _cells_by_row(text) == [7] * 3 + [3] * 3 + [7] * 2  # the answer, scores, tests
     for picture in (tmp_path / "img").iterdir():
         ElementTree.parse(picture)
 

@@ -33,7 +33,7 @@ def test_the_corrected_test_is_that_of_the_differences(
 
 def test_all_data_sets_are_pooled_as_in_the_paper(full_run: pd.DataFrame) -> None:
     finished = full_run[full_run["model"] == "GCN"].pivot(
-        index=["dataset", "fold"], columns="aggregation", values="test_acc"
+        index=["dataset", "fold"], columns="aggregation", values="test_score"
     )
     expected = wilcoxon((finished["vpa"] - finished["sum"]).round(9), alternative="greater").pvalue
     tests = overall_tests(full_run).set_index(["model", "aggregation"])

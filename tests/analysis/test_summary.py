@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gnn_vpa.analysis import fold_accuracies, summarise
+from gnn_vpa.analysis import fold_scores, summarise
 from gnn_vpa.errors import UsageError
 
 CELL = ("MUTAG", "GIN", "vpa")
@@ -36,14 +36,14 @@ def test_a_diverged_training_is_left_out_and_counted(
 def test_a_diverged_training_has_no_accuracy_even_where_one_was_recorded(
     make_folds: Callable[..., pd.DataFrame],
 ) -> None:
-    folds = make_folds({CELL: [0.7, math.nan]}).fillna({"test_acc": 0.99})
+    folds = make_folds({CELL: [0.7, math.nan]}).fillna({"test_score": 0.99})
     assert summarise(folds)["mean"].tolist() == pytest.approx([70])
 
 
 def test_one_seed_of_a_fold_may_diverge(make_folds: Callable[..., pd.DataFrame]) -> None:
     seeds = [make_folds({CELL: [0.6]}, seed=0), make_folds({CELL: [math.nan]}, seed=1)]
-    row = fold_accuracies(pd.concat(seeds)).iloc[0]
-    assert (row["accuracy"], row["diverged"]) == (pytest.approx(60), 1)
+    row = fold_scores(pd.concat(seeds)).iloc[0]
+    assert (row["score"], row["diverged"]) == (pytest.approx(60), 1)
 
 
 def test_one_fold_has_no_standard_deviation(make_folds: Callable[..., pd.DataFrame]) -> None:
@@ -61,8 +61,8 @@ def test_settings_do_not_mix(make_folds: Callable[..., pd.DataFrame]) -> None:
 
 
 def test_a_missing_column_is_named(make_folds: Callable[..., pd.DataFrame]) -> None:
-    with pytest.raises(UsageError, match="no column test_acc"):
-        summarise(make_folds({CELL: [0.7]}).drop(columns="test_acc"))
+    with pytest.raises(UsageError, match="no column test_score"):
+        summarise(make_folds({CELL: [0.7]}).drop(columns="test_score"))
 
 
 def note(folds: pd.DataFrame) -> str:

@@ -32,10 +32,14 @@ class FakeFit:
         self.diverging: set[int] = set()
 
     def __call__(
-        self, graphs: GraphSet, tasks: Any, protocol: Any, lanes: Sequence[Lane], **_: Any
+        self, graphs: GraphSet, tasks: Any, protocols: Any, lanes: Sequence[Lane], **_: Any
     ) -> list[Outcome]:
         self.calls += [(graphs.name, task.aggr, lanes[0].seed) for task in tasks]
-        return [self.outcome(lane, protocol.epochs) for _ in tasks for lane in lanes]
+        return [
+            self.outcome(lane, protocol.epochs)
+            for _, protocol in zip(tasks, protocols, strict=True)
+            for lane in lanes
+        ]
 
     def outcome(self, lane: Lane, epochs: int) -> Outcome:
         loss = np.linspace(1.0, 0.5, epochs, dtype=np.float32)
@@ -52,8 +56,8 @@ def fake_fit(monkeypatch: pytest.MonkeyPatch, toy: GraphSet) -> FakeFit:
     def load(source: str | GraphSet, *_: object) -> GraphSet:
         if isinstance(source, GraphSet):
             return source
-        mark = torch.full((toy.num_edges, 1), float(zlib.crc32(source.encode()) % 10**6))
-        return replace(toy, name=source, edge_attributes=mark)
+        mark = torch.full((toy.num_graphs, 1), float(zlib.crc32(source.encode()) % 10**6))
+        return replace(toy, name=source, graph_attributes=mark)
 
     fake = FakeFit()
     monkeypatch.setattr(runner, "fit", fake)

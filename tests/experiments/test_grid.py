@@ -142,7 +142,7 @@ def test_options_are_plain_numbers_whatever_they_came_as() -> None:
     assert type(cell.task.options[0][1]) is int
 
 
-@pytest.mark.parametrize("wrong", ["8", None, [8], True])
+@pytest.mark.parametrize("wrong", ["wide", None, [[8]], True])
 def test_an_option_that_is_no_number(wrong: object) -> None:
-    with pytest.raises(UsageError, match="width: expected a number, got"):
+    with pytest.raises(UsageError, match="width: expected a number"):
         expand(["MUTAG"], options={"width": wrong})  # type: ignore[dict-item]

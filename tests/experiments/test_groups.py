@@ -84,7 +84,7 @@ def test_a_group_has_the_same_seeds_of_every_task() -> None:
         "SGC on MUTAG, seed 3",
     ]
     for group in left:
-        assert len(group.cells) == len(group.tasks) * len(group.seeds)
+        assert len(group.cells) == len(group.methods) * len(group.runs)
 
 
 def test_baselines_and_the_cpu_keep_to_single_cells() -> None:
@@ -98,13 +98,13 @@ def test_each_cell_gets_its_own_outcomes(
     tmp_path: Path, toy: GraphSet, monkeypatch: pytest.MonkeyPatch, fake_fit: FakeFit
 ) -> None:
     def fit(
-        graphs: GraphSet, tasks: Any, protocol: Protocol, lanes: Any, **_: Any
+        graphs: GraphSet, tasks: Any, protocols: list[Protocol], lanes: Any, **_: Any
     ) -> list[Outcome]:
         """Give each training an accuracy that names it."""
         worth = {"sum": 0.1, "mean": 0.2, "vpa": 0.4, "max": 0.8}
         return [
             replace(
-                fake_fit.outcome(lane, protocol.epochs), test_score=worth[task.aggr] + lane.seed
+                fake_fit.outcome(lane, protocols[0].epochs), test_score=worth[task.aggr] + lane.seed
             )
             for task in tasks
             for lane in lanes
@@ -118,7 +118,7 @@ def test_each_cell_gets_its_own_outcomes(
         "GIN sum, mean, vpa on MUTAG, seeds 0, 1",
         "GIN max on MUTAG, seeds 0, 1",
     ]
-    found = read_folds(tmp_path).groupby(["aggregation", "seed"])["test_acc"].mean()
+    found = read_folds(tmp_path).groupby(["aggregation", "seed"])["test_score"].mean()
     assert found.round(6).to_dict() == {
         ("sum", 0): 0.1, ("sum", 1): 1.1, ("mean", 0): 0.2, ("mean", 1): 1.2,
         ("vpa", 0): 0.4, ("vpa", 1): 1.4, ("max", 0): 0.8, ("max", 1): 1.8,

@@ -117,7 +117,7 @@ def test_the_same_graphs_by_another_name_are_the_same_data_set(
 def test_two_spellings_are_one_data_set(tmp_path: Path, tu_dir: Path) -> None:
     seen = _run("mutag", str(tu_dir / "MUTAG.zip"), out=tmp_path)
     assert seen.planned == ["MUTAG"]
-    assert seen.notes == []
+    assert seen.notes == ["MUTAG has edge features, which sgc does not use."]
 
 
 def test_a_benchmark_by_another_name_is_the_benchmark(tmp_path: Path, tu_dir: Path) -> None:
@@ -160,7 +160,7 @@ def test_what_a_function_returns_is_asked_for_once_and_travels_to_all_processes(
 ) -> None:
     calls = []
 
-    def load(source: str | GraphSet, _: object) -> GraphSet:
+    def load(source: str | GraphSet, *_: object) -> GraphSet:
         if isinstance(source, GraphSet):
             return source
         calls.append(source)

@@ -56,7 +56,7 @@ def test_each_cell_is_run_once(fake_fit: FakeFit, tmp_path: Path) -> None:
     assert [aggr for _, aggr, _ in fake_fit.calls] == ["sum", "vpa", "mean", "max"]
     folds = read_folds(tmp_path)
     assert len(folds) == 4 * 4
-    assert (folds["test_acc"] == (folds["fold"] / 100).astype("float32")).all()
+    assert (folds["test_score"] == (folds["fold"] / 100).astype("float32")).all()
     assert len(read_curves(tmp_path)) == 4 * 4 * 3
     assert [path.name for path in tmp_path.iterdir()] == ["results.sqlite"]
 
@@ -110,7 +110,7 @@ def test_a_diverged_fold_is_recorded_and_the_others_go_on(
     folds = read_folds(tmp_path).set_index("fold")
     assert folds["status"].tolist() == ["done", "done", "diverged", "done"]
     assert folds.loc[2, "diverged_epoch"] == 1
-    assert folds["test_acc"].isna().tolist() == [False, False, True, False]
+    assert folds["test_score"].isna().tolist() == [False, False, True, False]
     assert notes.texts == ["GIN+vpa on MUTAG: fold 2 diverged in epoch 1"]
 
 

@@ -14,7 +14,15 @@ import numpy as np
 import pytest
 
 from gnn_vpa.errors import GnnVpaError, UsageError
-from gnn_vpa.experiments import Cell, Store, _sqlite, read_curves, read_folds, read_provenance
+from gnn_vpa.experiments import (
+    Cell,
+    Result,
+    Store,
+    _sqlite,
+    read_curves,
+    read_folds,
+    read_provenance,
+)
 from gnn_vpa.experiments.estimate import paces_of_run
 from gnn_vpa.experiments.store import finished, query
 from gnn_vpa.graphs import GraphSet
@@ -37,7 +45,7 @@ def _outcomes() -> list[Outcome]:
 def _record(store: Store, toy: GraphSet) -> None:
     store.register("toy", toy)
     session = store.begin("cpu", {})
-    store.record([(_CELL, _outcomes())], session=session, seconds=3.0, device="cpu")
+    store.record([Result(_CELL, _outcomes())], session=session, seconds=3.0, device="cpu")
 
 
 def test_what_is_recorded_is_read_again(tmp_path: Path, toy: GraphSet) -> None:
@@ -46,7 +54,7 @@ def test_what_is_recorded_is_read_again(tmp_path: Path, toy: GraphSet) -> None:
         assert store.finished() == finished(tmp_path / "new" / "run") == {_CELL.key}
     folds = read_folds(tmp_path / "new" / "run")
     assert folds["best_epoch"].tolist() == [2, 2]
-    assert folds["test_acc"].tolist() == [0.375, 0.375]
+    assert folds["test_score"].tolist() == [0.375, 0.375]
     assert folds["seconds"].tolist() == [1.5, 1.5]
     curves = read_curves(tmp_path / "new" / "run")
     assert curves["epoch"].tolist() == [0, 1, 2] * 2
@@ -59,9 +67,9 @@ def test_a_cell_is_recorded_whole_or_not_at_all(tmp_path: Path, toy: GraphSet) -
         store.register("toy", toy)
         session = store.begin("cpu", {})
         with pytest.raises(sqlite3.IntegrityError):
-            store.record([(_CELL, twice)], session=session, seconds=1.0, device="cpu")
+            store.record([Result(_CELL, twice)], session=session, seconds=1.0, device="cpu")
         assert store.finished() == set()
-        store.record([(_CELL, _outcomes())], session=session, seconds=1.0, device="cpu")
+        store.record([Result(_CELL, _outcomes())], session=session, seconds=1.0, device="cpu")
     assert len(read_folds(tmp_path)) == 2
 
 
@@ -80,7 +88,7 @@ def test_a_full_disk_is_explained_and_loses_nothing(tmp_path: Path, toy: GraphSe
         store._connection.execute(f"PRAGMA max_page_count = {pages}")
         large = np.ones(10_000, np.float32)
         outcomes = [Outcome.of(0, 0, large, large, large)]
-        more = [(replace(_CELL, seed=1), outcomes)]
+        more = [Result(replace(_CELL, seed=1), outcomes)]
         with pytest.raises(GnnVpaError, match=r"disk is full.* kept: make room, then type"):
             store.record(more, session=1, seconds=1.0, device="cpu")
         assert store.finished() == {_CELL.key}
@@ -90,7 +98,7 @@ def test_a_results_file_of_another_version(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         store._connection.execute("PRAGMA user_version = 99")
     for opening in (Store, read_folds):
-        with pytest.raises(GnnVpaError, match=r"has format 99, but gnn-vpa .* has format 2"):
+        with pytest.raises(GnnVpaError, match=r"has format 99, but gnn-vpa .* has format 3"):
             opening(tmp_path)
 
 
@@ -217,8 +225,8 @@ def test_a_missing_table_is_named(tmp_path: Path, toy: GraphSet, table: str) -> 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
     Store(tmp_path).__exit__(None, None, None)
-    _damage(tmp_path, "ALTER TABLE folds DROP COLUMN val_acc")
-    with pytest.raises(GnnVpaError, match="no column val_acc of table folds"):
+    _damage(tmp_path, "ALTER TABLE folds DROP COLUMN val_score")
+    with pytest.raises(GnnVpaError, match="no column val_score of table folds"):
         read_folds(tmp_path)
 
 
@@ -229,8 +237,8 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
         ("UPDATE cells SET options = 'null'", read_curves),
         ("UPDATE sessions SET versions = '[1]'", read_provenance),
         ("UPDATE sessions SET configuration = x'ff'", read_provenance),
-        ("UPDATE folds SET curve_test_acc = x'00'", read_curves),
-        ("UPDATE folds SET curve_val_acc = 'text of 12 b'", read_curves),
+        ("UPDATE folds SET curve_test = x'00'", read_curves),
+        ("UPDATE folds SET curve_val = 'text of 12 b'", read_curves),
     ],
 )
 def test_bad_content_is_said_to_be_damage(

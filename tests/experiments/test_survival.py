@@ -61,7 +61,7 @@ def _rows(out: Path) -> pd.DataFrame:
     folds = read_folds(out).drop(columns="seconds").set_index(keys).sort_index()
     assert not folds.index.has_duplicates
     curves = read_curves(out).set_index([*keys, "epoch"]).sort_index()
-    return folds.join(curves[["train_loss", "val_acc", "test_acc"]].add_suffix("_curve"))
+    return folds.join(curves[["train_loss", "val_score", "test_score"]].add_suffix("_curve"))
 
 
 def _sessions(out: Path) -> dict[str, int]:

@@ -24,7 +24,8 @@ def earlier(root: Path, tmp_path: Path) -> Path:
 def _as_recorded(folder: Path) -> pd.DataFrame:
     with sqlite3.connect(folder / "results.sqlite") as connection:
         return pd.read_sql(
-            "SELECT dataset, upper(model) AS model, aggregation, features, fold, test_acc, "
+            "SELECT dataset, upper(model) AS model, aggregation, features, fold, "
+            "test_acc AS test_score, val_acc AS val_score, "
             "best_epoch FROM folds JOIN cells ON id = cell ORDER BY cell, fold",
             connection,
         )
@@ -53,13 +54,13 @@ def test_a_file_that_is_opened_to_be_written_is_brought_to_this_format(earlier: 
     with Store(earlier):  # a second time there is nothing to do
         pass
     pd.testing.assert_frame_equal(read_folds(earlier), expected, check_exact=True)
-    assert query(earlier, "PRAGMA user_version") == [{"user_version": 2}]
+    assert query(earlier, "PRAGMA user_version") == [{"user_version": 3}]
 
 
 def test_its_tables_are_those_of_a_new_file(earlier: Path, tmp_path: Path) -> None:
     with Store(earlier), Store(tmp_path / "new"):
         pass
-    for table in ("sessions", "datasets", "cells", "folds", "signals"):
+    for table in ("sessions", "datasets", "cells", "folds", "scores", "signals"):
         sql = f"SELECT name, type, pk FROM pragma_table_info('{table}')"
         assert query(earlier, sql) == query(tmp_path / "new", sql)
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from gnn_vpa.errors import UsageError
+from gnn_vpa.errors import GnnVpaError, UsageError
 from gnn_vpa.graphs import read_tu, splits
 
 
@@ -75,11 +75,44 @@ def test_a_single_class_is_split_too() -> None:
     assert [len(part) for part in splits(torch.zeros(50, dtype=torch.int64))[0]] == [40, 5, 5]
 
 
-def test_classes_are_whole_numbers() -> None:
-    with pytest.raises(UsageError, match=r"y must be whole numbers"):
+def test_targets_of_no_kind_are_refused() -> None:
+    with pytest.raises(GnnVpaError, match=r"y must be int64 \[G\] \(classes\), int8"):
         splits(torch.tensor([0.0, float("nan")] * 20))
 
 
 def test_too_few_graphs_for_a_validation_set() -> None:
     with pytest.raises(UsageError, match=r"too few to take a validation set"):
         splits(torch.arange(12) % 4, folds=3)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_numbers_and_labels_are_shuffled_and_graphs_without_any_left_out(width: int) -> None:
+    numbers = torch.randn(50, width, generator=torch.Generator().manual_seed(0))
+    numbers[[3, 8]] = float("nan")
+    labels = (numbers > 0).to(torch.int8)
+    labels[[3, 8]] = -1
+    for y in (numbers, labels):
+        parts = splits(y, folds=4)
+        tested = torch.cat([part.test for part in parts]).sort().values.tolist()
+        assert tested == [graph for graph in range(50) if graph not in (3, 8)]
+        assert [len(torch.cat(part)) for part in parts] == [48] * 4
+
+
+def test_a_graph_with_one_known_target_of_several_is_used() -> None:
+    y = torch.randn(20, 2)
+    y[5, 0] = float("nan")
+    assert 5 in torch.cat([part.test for part in splits(y, folds=4)])
+
+
+def test_graphs_of_an_unknown_class_are_in_no_part() -> None:
+    y = torch.arange(60) % 2
+    y[10] = -1
+    for part in splits(y, folds=5):
+        assert 10 not in torch.cat(part)
+
+
+def test_too_few_graphs_with_a_target() -> None:
+    y = torch.full((20, 1), float("nan"))
+    y[:3] = 1.0
+    with pytest.raises(UsageError, match=r"3 graph.s. with a target are too few for 4 folds"):
+        splits(y, folds=4)

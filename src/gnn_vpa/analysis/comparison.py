@@ -72,7 +72,7 @@ def compare_with_paper(folds: pd.DataFrame) -> pd.DataFrame:
     Example:
         >>> import pandas as pd
         >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed",
-        ...            "test_acc", "status"]
+        ...            "test_score", "status"]
         >>> rows = [["MUTAG", "GIN", "vpa", "released", "auto", fold, 0, accuracy, "done"]
         ...         for fold, accuracy in enumerate((0.83, 0.87, 0.91))]
         >>> compared = compare_with_paper(pd.DataFrame(rows, columns=columns)).round(1)
@@ -82,6 +82,8 @@ def compare_with_paper(folds: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     table = only_setting(folds).published_table
+    if table is None:
+        return pd.DataFrame(columns=_COLUMNS).astype({"within": object})
     cells = summarise(folds)
     rows = []
     for model in in_order(cells["model"], MODELS):

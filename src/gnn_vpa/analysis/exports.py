@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING
 from ..escape import csv_cell, latex, markdown
 from .format import MISSING, mean_std, noted, p_value, signed
 from .settings import KEYS, MORE_KEYS, require_columns
-from .tables import AccuracyTable, Cell, Row
+from .tables import Cell, Row, ScoreTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def to_markdown(table: AccuracyTable, paper: bool = True) -> str:
+def to_markdown(table: ScoreTable, paper: bool = True) -> str:
     """The table in Markdown, the best of each group in bold.
 
     Where a mean stands for fewer folds than were asked for, or for a data set of one class, that
     is in brackets behind it.
 
     Args:
-        table: from `accuracy_table`.
+        table: from `score_table`.
         paper: put the published number and our difference to it in brackets behind ours, where
             there is one, and “≠” behind those that chance does not explain (`compare_with_paper`).
 
     Example:
-        >>> from gnn_vpa.analysis import AccuracyTable, Cell, Row, Setting
+        >>> from gnn_vpa.analysis import ScoreTable, Cell, Row, Setting
         >>> row = Row("GIN", "vpa", {"MUTAG": Cell(86.2, 4.1, 10)}, None, None, None)
-        >>> table = AccuracyTable(Setting("released", "auto"), ("MUTAG",), ((row,),))
+        >>> table = ScoreTable(Setting("released", "auto"), ("MUTAG",), ((row,),))
         >>> print(to_markdown(table), end="")
         | method | MUTAG |
         |---|---:|
@@ -45,13 +45,13 @@ def to_markdown(table: AccuracyTable, paper: bool = True) -> str:
     return "\n".join(texts) + "\n"
 
 
-def to_latex(table: AccuracyTable) -> str:
+def to_latex(table: ScoreTable) -> str:
     r"""The table in LaTeX, as the paper sets it; needs `\usepackage{booktabs}`.
 
     Example:
-        >>> from gnn_vpa.analysis import AccuracyTable, Cell, Row, Setting
+        >>> from gnn_vpa.analysis import ScoreTable, Cell, Row, Setting
         >>> row = Row("GIN", "vpa", {"my_set": Cell(86.2, 4.1, 10)}, None, None, None)
-        >>> table = AccuracyTable(Setting("released", "auto"), ("my_set",), ((row,),))
+        >>> table = ScoreTable(Setting("released", "auto"), ("my_set",), ((row,),))
         >>> print(to_latex(table), end="")
         \begin{tabular}{lc}
         \toprule
@@ -88,7 +88,7 @@ def to_csv(folds: pd.DataFrame) -> str:
         MUTAG,GIN,vpa,released,auto,0,0
     """
     require_columns(folds, KEYS)
-    more = [name for name in MORE_KEYS if name in folds.columns]
+    more = [name for name in (*MORE_KEYS, "metric", "repeat") if name in folds.columns]
     return csv_of(folds.sort_values([*KEYS, *more]))
 
 
@@ -102,23 +102,23 @@ def csv_of(frame: pd.DataFrame) -> str:
     return str(frame.assign(**safe).to_csv(index=False, lineterminator="\n"))
 
 
-def _has_p(table: AccuracyTable) -> bool:
+def _has_p(table: ScoreTable) -> bool:
     return any(row.p is not None for row in table.rows)
 
 
-def _header(table: AccuracyTable) -> list[str]:
-    average = ["Avg"] if len(table.datasets) > 1 else []
+def _header(table: ScoreTable) -> list[str]:
+    average = ["Avg"] if table.has_average else []
     return ["method", *table.datasets, *average, *(["p"] if _has_p(table) else [])]
 
 
-def _cells(table: AccuracyTable, row: Row) -> list[Cell | None]:
-    return [*row.cells.values(), *([row.average] if len(table.datasets) > 1 else [])]
+def _cells(table: ScoreTable, row: Row) -> list[Cell | None]:
+    return [*row.cells.values(), *([row.average] if table.has_average else [])]
 
 
 def _markdown_cell(cell: Cell | None, paper: bool) -> str:
     if cell is None:
         return MISSING
-    ours = mean_std(cell.mean, cell.std)
+    ours = cell.text
     bold = noted(f"**{ours}**" if cell.best else ours, cell.note)
     if not (paper and cell.paper):
         return bold
@@ -134,5 +134,5 @@ def _latex_line(values: list[str]) -> str:
 def _latex_cell(cell: Cell | None) -> str:
     if cell is None:
         return "--"
-    text = latex(mean_std(cell.mean, cell.std))
+    text = latex(cell.text)
     return noted(rf"\textbf{{{text}}}" if cell.best else text, latex(cell.note))

@@ -1,4 +1,8 @@
-"""What came out, in sentences that claim no more than the tests allow."""
+"""Whether vpa is better, in sentences that claim no more than the tests allow.
+
+That is the paper's question. Which aggregation may be the best is asked in `answer`, of all at once
+and so more strictly; each sentence here is about one comparison by itself.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .comparison import LIMIT, compare_with_paper
 from .format import count, listing, mean_std, noted, number, p_value, signed, some
+from .measure import ACCURACY, Measure, measure, measure_of
 from .significance import missing_pairs, overall_tests
 from .style import DATASETS, in_order, method_label
 from .summary import ONE_CLASS, incomplete, summarise
@@ -16,12 +21,7 @@ if TYPE_CHECKING:
 
 _ALPHA = 0.05
 _MOST_NAMED = 5
-_VERDICTS = (
-    "more accurate than",
-    "less accurate than",
-    "not distinguishable from",
-    "untested against",
-)
+_ABOVE, _BELOW, _UNCLEAR, _UNTESTED = range(4)
 
 
 def findings(folds: pd.DataFrame) -> list[str]:
@@ -33,7 +33,7 @@ def findings(folds: pd.DataFrame) -> list[str]:
     Example:
         >>> import pandas as pd
         >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed",
-        ...            "test_acc", "status"]
+        ...            "test_score", "status"]
         >>> rows = [["mine", "GIN", "vpa", "released", "auto", fold, 0, 0.8, "done"]
         ...         for fold in range(2)]
         >>> for sentence in findings(pd.DataFrame(rows, columns=columns)):
@@ -44,62 +44,79 @@ def findings(folds: pd.DataFrame) -> list[str]:
     cells = summarise(folds)
     if not cells["folds"].sum():
         return [
-            "No fold has finished with an accuracy, so there is nothing to compare.",
+            f"No fold has finished with {_article(measure_of(folds))}, so there is nothing to "
+            "compare.",
             *_lost(folds),
         ]
     tests = overall_tests(folds)
     if tests.empty:
-        sentences = [_best(cells[cells["folds"] > 0]), _why_untested(cells)]
+        sentences = [_best(cells[cells["folds"] > 0], measure_of(folds)), _why_untested(cells)]
     else:
-        sentences = [_of_model(part, cells) for _, part in tests.groupby("model", sort=False)]
+        words = _words(measure_of(folds))
+        sentences = [
+            _of_model(part, cells, words) for _, part in tests.groupby("model", sort=False)
+        ]
         if len(sentences) > 1:
-            sentences.insert(0, _headline(tests))
+            sentences.insert(0, _headline(tests, words))
         sentences += _too_small(tests)
     return [*sentences, *_agreement(folds), *_one_class(cells), *_incomplete(cells), *_lost(folds)]
 
 
-def verdict(low: float, high: float) -> str:
-    """What a confidence interval says of a difference, as the end of "vpa is …".
+def verdict(low: float, high: float, metric: str = ACCURACY) -> str:
+    """What a confidence interval says of vpa's lead, as the end of "vpa is …".
 
     Example:
-        >>> verdict(0.5, 2.0), verdict(-1.0, 1.0)
-        ('more accurate than', 'not distinguishable from')
+        >>> verdict(0.5, 2.0), verdict(-1.0, 1.0), verdict(-2.0, -0.5, "mae")
+        ('more accurate than', 'not distinguishable from', 'worse than')
     """
-    above, below, unclear, untested = _VERDICTS
+    return _words(measure(metric))[_verdict(low, high)]
+
+
+def _verdict(low: float, high: float) -> int:
     if math.isnan(low):
-        return untested
-    return above if low > 0 else below if high < 0 else unclear
+        return _UNTESTED
+    return _ABOVE if low > 0 else _BELOW if high < 0 else _UNCLEAR
 
 
-def _headline(tests: pd.DataFrame) -> str:
-    verdicts = [verdict(low, high) for low, high in zip(tests["low"], tests["high"], strict=True)]
-    first, *rest = [f"{text} {verdicts.count(text)}" for text in _VERDICTS if text in verdicts]
+def _words(metric: Measure) -> tuple[str, ...]:
+    """Return a verdict in words, by its number."""
+    pairs = (f"{metric.better} than", f"{metric.worse} than")
+    return (*pairs, "not distinguishable from", "untested against")
+
+
+def _article(metric: Measure) -> str:
+    return f"{'an' if metric.noun[0] in 'aeiouMR' else 'a'} {metric.noun}"
+
+
+def _headline(tests: pd.DataFrame, words: tuple[str, ...]) -> str:
+    verdicts = [_verdict(low, high) for low, high in zip(tests["low"], tests["high"], strict=True)]
+    said = [f"{text} {verdicts.count(n)}" for n, text in enumerate(words) if n in verdicts]
     of_all = f" of the {count(len(tests), 'method')} it was compared with"
-    return f"vpa is {listing([first + of_all, *rest])}."
+    return f"vpa is {listing([said[0] + of_all, *said[1:]])}."
 
 
-def _of_model(tests: pd.DataFrame, cells: pd.DataFrame) -> str:
+def _of_model(tests: pd.DataFrame, cells: pd.DataFrame, words: tuple[str, ...]) -> str:
     model = tests["model"].iloc[0]
     used = cells[(cells["model"] == model) & (cells["aggregation"] == "vpa") & (cells["folds"] > 0)]
     datasets = in_order(used["dataset"], DATASETS)
     several = len(datasets) > 1
     where = f"over {len(datasets)} data sets" if several else f"on {datasets[0]}"
-    claims: dict[str, list[str]] = {}
+    claims: dict[int, list[str]] = {}
     for row in tests.itertuples():
         interval = (
             "a single fold has no interval"
             if math.isnan(row.low)
-            else f"95 % interval {number(row.low)} to {number(row.high)}"
+            else f"95 % interval {number(row.low, row.digits)} to {number(row.high, row.digits)}"
         )
         other = "plain " + model if row.aggregation == "default" else row.aggregation
-        lead = f"{signed(row.difference)} points"
+        lead = f"{signed(row.difference, row.digits)} {row.unit}"
         if several and row.datasets < len(datasets):
             lead += f" on {row.datasets} of them"
         if said := missing_pairs(row.pairs, row.asked):
             lead += f" over {said}"
         effect = f"{other} ({lead}, {interval})"
-        claims.setdefault(verdict(row.low, row.high), []).append(effect)
-    parts = [f"{text} {listing(claims[text])}" for text in _VERDICTS if text in claims]
+        claims.setdefault(_verdict(row.low, row.high), []).append(effect)
+    parts = [f"{text} {listing(claims[n])}" for n, text in enumerate(words) if n in claims]
     return f"With {model} {where}, vpa is {'; '.join(parts)}."
 
 
@@ -118,12 +135,18 @@ def _too_small(tests: pd.DataFrame) -> list[str]:
     ]
 
 
-def _best(cells: pd.DataFrame) -> str:
-    best = cells.loc[cells["mean"].idxmax()]
+def _best(cells: pd.DataFrame, metric: Measure) -> str:
+    names = in_order(cells["dataset"], DATASETS)
+    if len(names) > 1 and metric.has_unit:  # one data set's error is not below another's
+        cells = cells[cells["dataset"] == names[0]]
+    best = cells.loc[(metric.sign * cells["mean"]).idxmax()]
     method = method_label(best["model"], best["aggregation"])
-    accuracy = noted(f"{mean_std(best['mean'], best['std'])} %", best["note"])
-    reached = f"{method} reaches {accuracy} on {best['dataset']}"
-    return f"{reached}." if len(cells) == 1 else f"The most accurate cell: {reached}."
+    score = mean_std(best["mean"], best["std"], best["digits"]) + metric.percent
+    what, most = (
+        ("", "most accurate") if metric.name == ACCURACY else (f"{_article(metric)} of ", "best")
+    )
+    reached = f"{method} reaches {what}{noted(score, best['note'])} on {best['dataset']}"
+    return f"{reached}." if len(cells) == 1 else f"The {most} cell: {reached}."
 
 
 def _why_untested(cells: pd.DataFrame) -> str:
@@ -159,7 +182,7 @@ def _one_class(cells: pd.DataFrame) -> list[str]:
     verb, them = ("has", "it") if len(names) == 1 else ("have", "them")
     return [
         f"{listing(names)} {verb} only one class, so that every method is right there: "
-        f"accuracies on {them} tell nothing, and averages and tests with {them} tell less."
+        f"scores on {them} tell nothing, and averages and tests with {them} tell less."
     ]
 
 
@@ -179,13 +202,14 @@ def _lost(folds: pd.DataFrame) -> list[str]:
         return []
     named = [
         f"{method_label(row['model'], row['aggregation'])} on {row['dataset']}, fold {row['fold']}"
+        + (f" of repeat {row['repeat']}" if row.get("repeat", 0) else "")
         + (f" at epoch {int(row['diverged_epoch'])}" if _known(row.get("diverged_epoch")) else "")
         for _, row in diverged.head(_MOST_NAMED).iterrows()
     ]
     more = [f"{len(diverged) - _MOST_NAMED} more"] if len(diverged) > _MOST_NAMED else []
     return [
         f"{len(diverged)} of {count(len(folds), 'training')} diverged: the loss was no longer a "
-        f"number ({'; '.join(named + more)}). They have no accuracy and are in no mean and no test."
+        f"number ({'; '.join(named + more)}). They have no score and are in no mean and no test."
     ]
 
 

@@ -20,9 +20,17 @@ def signed(value: float | None, digits: int = 1) -> str:
     return f"+{text}" if value is not None and round(value, digits) > 0 else text
 
 
-def mean_std(mean: float, std: float) -> str:
-    """Mean and standard deviation as the paper prints them; the mean alone without the latter."""
-    return number(mean) if math.isnan(std) else f"{number(mean)} ± {number(std)}"
+def mean_std(mean: float, std: float, digits: int = 1, repeats_std: float = math.nan) -> str:
+    """Mean and standard deviation as the paper prints them; the mean alone without the latter.
+
+    Where there are repeats, the standard deviation of their means is in brackets.
+    """
+    shown = number(mean, digits)
+    if not math.isnan(std):
+        shown += f" ± {number(std, digits)}"
+    if not math.isnan(repeats_std):
+        shown += f" (repeats ± {number(repeats_std, digits)})"
+    return shown
 
 
 def noted(text: str, note: str) -> str:
@@ -54,3 +62,8 @@ def some(items: list[str], most: int = 5) -> str:
 def count(n: int, noun: str) -> str:
     """A number of things, in the plural unless it is one."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def capital(text: str) -> str:
+    """A text whose first letter is a capital, as at the start of a sentence."""
+    return text[:1].upper() + text[1:]

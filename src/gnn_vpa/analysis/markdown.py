@@ -22,6 +22,7 @@ def write_markdown(
     provenance: Mapping[str, object],
     path: str | os.PathLike[str],
     signals: pd.DataFrame | None = None,
+    ceiling: Mapping[str, float] | None = None,
 ) -> Path:
     """Write a run's results in Markdown, its figures in the folder `img` beside it.
 
@@ -36,6 +37,7 @@ def write_markdown(
         provenance: what the run was: versions, configuration, checksums and the like.
         path: the file to write.
         signals: the signal at the start, as for `render_report`.
+        ceiling: the best score that any network can reach, as for `render_report`.
 
     Returns:
         The path that was written.
@@ -45,7 +47,7 @@ def write_markdown(
         >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed"]
         >>> rows = [["MUTAG", "GIN", "vpa", "released", "auto", fold, 0, 0.8 + fold / 10, "done"]
         ...         for fold in range(2)]
-        >>> folds = pd.DataFrame(rows, columns=[*columns, "test_acc", "status"])
+        >>> folds = pd.DataFrame(rows, columns=[*columns, "test_score", "status"])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     made = write_markdown(folds, pd.DataFrame(), {}, f"{folder}/record.md")
         ...     "1 of 1 cell has |z| ≤ 2 (100 %)" in made.read_text()
@@ -54,7 +56,7 @@ def write_markdown(
     path = Path(path)
     pictures = Pictures(path)
     text = "# Ours beside the paper's\n\n"
-    for part in parts(folds, curves, signals):
+    for part in parts(folds, curves, signals, ceiling):
         text += "" if part.alone else f"## {markdown(_title(part.setting))}\n\n"
         text += sections(part, pictures)
     text += "\n".join(["## Settings and provenance", "", *entries(provenance), ""])

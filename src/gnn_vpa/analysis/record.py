@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     *("table", "dataset", "model", "aggregation", "variant", "fold", "seed"),
-    *("best_epoch", "val_acc", "test_acc", "status"),
+    *("best_epoch", "val_score", "test_score", "status"),
 )
 _TABLES = {"table1": "main", "table_a1": "appendix"}
 
@@ -61,7 +61,7 @@ def write_record(
     Example:
         >>> import pandas as pd, tempfile
         >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed",
-        ...            "test_acc", "status", "best_epoch", "val_acc", "seconds"]
+        ...            "test_score", "status", "best_epoch", "val_score", "seconds"]
         >>> rows = [["MUTAG", "GIN", "vpa", "released", "auto", fold, 0, 0.8 + fold / 10, "done",
         ...          5, 0.8, 1.0] for fold in range(2)]
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +99,7 @@ def _folds(folds: pd.DataFrame) -> pd.DataFrame:
             parts.append(own.assign(table=_TABLES[setting.published_table], variant=models))
     found = pd.concat([part for part in parts if not part.empty] or parts)
     ordered = found.sort_values("table", ascending=False, kind="stable")
-    return ordered[[*_COLUMNS]].round({"val_acc": 6, "test_acc": 6})
+    return ordered[[*_COLUMNS]].round({"val_score": 6, "test_score": 6})
 
 
 def _page(

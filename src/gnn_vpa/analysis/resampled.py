@@ -10,6 +10,20 @@ from numpy.typing import ArrayLike
 TEST_PER_TRAIN = 1 / 8
 """Graphs in a test fold for each graph in training: 1/10 and 8/10 in the paper's protocol."""
 
+_TRAINED_ON = 8 / 9  # of what is not test: the rest is for validation
+
+
+def per_train(folds: int) -> float:
+    """Graphs in a test fold for each graph in training, with so many folds.
+
+    A ninth of what is not tested on is for validation, however many folds there are.
+
+    Example:
+        >>> round(per_train(10), 6), round(per_train(5), 6)
+        (0.125, 0.28125)
+    """
+    return 1 / (_TRAINED_ON * (folds - 1))
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -63,10 +77,11 @@ def corrected_mean(differences: ArrayLike, test_per_train: float = TEST_PER_TRAI
 
         (1 / n + test_per_train) * s^2,    s^2 = sum_i (d_i - mean)^2 / (n - 1)
 
-    with n - 1 degrees of freedom. A NaN (a diverged fold) is left out.
+    with n - 1 degrees of freedom. With r repeats of k folds n = r k: repeats make the first term
+    smaller and not the second, which only more data do. A NaN (a diverged fold) is left out.
 
     Args:
-        differences: one number a fold.
+        differences: one number for each fold of each repeat.
         test_per_train: how many graphs are tested on for each one trained on.
 
     Example:

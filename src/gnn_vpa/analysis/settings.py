@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gnn_vpa.errors import UsageError
 
 from ._published import is_social
+from .measure import ACCURACY, measure, metrics
 from .style import BASELINES
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Setting:
         features: "auto" (what the paper's Table 1 uses), "degree" (its appendix) or "ones".
         options: what was given to the models beside the variant, as in "K=5, width=8".
         protocol: what sets the training apart from others of the same run, as in "3 epochs".
+        metric: what the scores are, see `measure`.
 
     Example:
         >>> Setting("released", "auto").published_table
@@ -40,16 +42,21 @@ class Setting:
         models as printed, node degree as feature
         >>> print(Setting("released", "auto", options="K=5"))
         models as released, K=5, the data's own node features
+        >>> print(Setting("released", "auto", metric="mae"))
+        models as released, the data's own node features, MAE
     """
 
     variant: str
     features: str
     options: str = ""
     protocol: str = ""
+    metric: str = ACCURACY
 
     @property
     def published_table(self) -> str | None:
         """The table of the paper with the same node features, where there is one."""
+        if self.metric != ACCURACY:
+            return None
         return {"auto": "table1", "degree": "table_a1"}.get(self.features)
 
     @property
@@ -79,14 +86,17 @@ class Setting:
             "ones": "node features all ones",
         }
         models = f"models as {self.models}" if self.models else "models as given"
-        return f"{models}, {features.get(self.features, f'node features {self.features}')}"
+        nodes = features.get(self.features, f"node features {self.features}")
+        metric = "" if self.metric == ACCURACY else measure(self.metric).title
+        return _joined(models, nodes, metric)
 
 
 def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFrame]]:
     """Split folds or curves into the parts that belong in one table each.
 
-    A baseline does not depend on the models, nor on their training: it goes with every setting
-    that has its node features, and stands alone only where nothing else was run.
+    Scores of different metrics have no common scale, so a metric is a part of its setting. A
+    baseline does not depend on the models, nor on their training: it goes with every setting that
+    has its node features and metric, and stands alone only where nothing else was run.
 
     Example:
         >>> import pandas as pd
@@ -103,11 +113,11 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
     # Frames with and without such a column may have been put together: then some rows have nothing.
     more = {n: frame[n].fillna("") if n in frame.columns else "" for n in MORE_KEYS}
     features = [canonical[pair] for pair in pairs]
-    keys = frame[["variant"]].assign(features=features, **more)
+    keys = frame[["variant"]].assign(features=features, **more, metric=metrics(frame))
     baseline = frame["model"].isin(BASELINES)
     distinct = (keys if baseline.all() else keys[~baseline]).drop_duplicates()
     for setting in sorted(starmap(Setting, distinct.to_numpy().tolist()), key=_rank):
-        same = keys["features"] == setting.features
+        same = (keys["features"] == setting.features) & (keys["metric"] == setting.metric)
         for name in ("variant", *MORE_KEYS):
             same &= baseline | (keys[name] == getattr(setting, name))
         yield setting, frame[same]
@@ -133,5 +143,11 @@ def _joined(*words: str) -> str:
     return ", ".join(word for word in words if word)
 
 
-def _rank(setting: Setting) -> tuple[bool, bool, str, Setting]:
-    return setting.models != RELEASED, setting.features != "auto", setting.models, setting
+def _rank(setting: Setting) -> tuple[bool, bool, bool, str, Setting]:
+    return (
+        setting.metric != ACCURACY,
+        setting.models != RELEASED,
+        setting.features != "auto",
+        setting.models,
+        setting,
+    )

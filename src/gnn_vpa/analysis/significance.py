@@ -1,4 +1,7 @@
-"""Is vpa better? Every other aggregation against vpa in the same model, pair by pair."""
+"""Is vpa better? Every other aggregation against vpa in the same model, pair by pair.
+
+That is the paper's question; which of all may be the best is asked in `answer`.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ import numpy as np
 
 from ..aggregations import ordered
 from ._published import published_p
+from .measure import measure_of
 from .ranks import holm, paired_wilcoxon
-from .resampled import TEST_PER_TRAIN, Estimate, average, corrected_mean
+from .resampled import Estimate, average, corrected_mean
 from .style import DATASETS, MODELS, in_order
-from .summary import fold_accuracies, only_setting, summarise
+from .summary import fold_scores, only_setting, summarise, tested_per_trained
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,10 +25,10 @@ _PAIRED = ["pairs", "asked"]
 _EFFECT = ["difference", "low", "high", "rank_biserial", "p_wilcoxon", "p_corrected"]
 
 
-def overall_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -> pd.DataFrame:
+def overall_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> pd.DataFrame:
     """Compare vpa with every other aggregation of its model over all data sets and folds.
 
-    Two tests of the same one-sided question, "is vpa more accurate?":
+    Two tests of the same one-sided question, "is vpa better?":
 
     * `p_wilcoxon`, the paper's: signed ranks of all pairs (data set, fold) at once. It takes folds
       for independent, which they are not, and so tends to be too small. `p_paper` is the
@@ -32,25 +36,29 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -
     * `p_corrected`, Nadeau and Bengio's t-test, from the average over data sets of the mean
       difference with its corrected variance.
 
-    The effect size is that average `difference` (vpa minus the other), in points of accuracy
-    because that is the unit of every table here, with the 95 % confidence interval `low` to `high`
-    of the corrected test. `rank_biserial` is the unitless one that belongs to Wilcoxon's test.
+    The effect size is that average `difference`: vpa's lead, positive where vpa is better, which
+    for an error is where it is smaller. It is in `unit`: points of what is printed in percent, the
+    metric's own unit, or, where an error has another unit on each of several data sets, percent of
+    its mean there. `low` to `high` is the 95 % confidence interval of the corrected test.
+    `rank_biserial` is the unitless effect size that belongs to Wilcoxon's test.
 
-    Only folds that both have finished are compared. `asked` is how many pairs there would be if
-    none were missing, on all data sets that either was run on.
+    Repeats of the folds are pairs too, and the corrected test allows for what they share. Only
+    folds that both have finished are compared. `asked` is how many pairs there would be if none
+    were missing, on all data sets that either was run on.
 
     Args:
         folds: results of one setting.
-        test_per_train: how many graphs are tested on for each one trained on.
+        test_per_train: how many graphs are tested on for each one trained on; None for what the
+            number of folds says.
 
     Returns:
         One row a comparison: model, aggregation, datasets, pairs, asked, difference, low, high,
-        rank_biserial, p_wilcoxon, p_corrected, p_paper.
+        rank_biserial, p_wilcoxon, p_corrected, p_paper, unit, digits (to print the difference).
 
     Example:
         >>> import pandas as pd
         >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed",
-        ...            "test_acc", "status"]
+        ...            "test_score", "status"]
         >>> rows = [["MUTAG", "GIN", aggr, "released", "auto", fold, 0, accuracy, "done"]
         ...         for aggr, accuracy in (("sum", 0.7), ("vpa", 0.8)) for fold in range(5)]
         >>> tests = overall_tests(pd.DataFrame(rows, columns=columns))
@@ -62,8 +70,13 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -
     table = only_setting(folds).published_table
     rows = []
     asked = _asked_pairs(folds)
+    measure, shares = measure_of(folds), _shares(folds, test_per_train)
+    digits = _digits(folds)
     for model, aggregation, pairs in _comparisons(folds):
-        estimates = [corrected_mean(d, test_per_train) for d in pairs.values()]
+        relative = measure.has_unit and len(pairs) > 1
+        if relative:
+            pairs = _relative(folds, pairs)
+        estimates = [corrected_mean(d, shares[name]) for name, d in pairs.items()]
         rows.append(
             {
                 "model": model,
@@ -73,14 +86,15 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -
                 "asked": sum(asked(model, aggregation).values()),
                 **_effect(np.concatenate(list(pairs.values())), average(estimates)),
                 "p_paper": published_p(table, model, aggregation, list(pairs)),
+                "unit": measure.unit(relative),
+                "digits": 1 if relative else max(digits[name] for name in pairs),
             }
         )
-    return pd.DataFrame(
-        rows, columns=["model", "aggregation", "datasets", *_PAIRED, *_EFFECT, "p_paper"]
-    ).astype({"p_paper": float})
+    columns = ["model", "aggregation", "datasets", *_PAIRED, *_EFFECT, "p_paper", "unit", "digits"]
+    return pd.DataFrame(rows, columns=columns).astype({"p_paper": float})
 
 
-def dataset_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -> pd.DataFrame:
+def dataset_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> pd.DataFrame:
     """Compare vpa with every other aggregation of its model on each data set by itself.
 
     The tests and the effect are those of `overall_tests`. Holm's correction is for reading one
@@ -90,16 +104,17 @@ def dataset_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -
 
     Args:
         folds: results of one setting.
-        test_per_train: how many graphs are tested on for each one trained on.
+        test_per_train: how many graphs are tested on for each one trained on; None for what the
+            number of folds says.
 
     Returns:
         One row a comparison and data set: as `overall_tests`, with dataset, p_wilcoxon_holm and
-        p_corrected_holm.
+        p_corrected_holm; differences in points or in the metric's own unit.
 
     Example:
         >>> import pandas as pd
         >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed",
-        ...            "test_acc", "status"]
+        ...            "test_score", "status"]
         >>> rows = [[name, "GIN", aggr, "released", "auto", fold, 0, accuracy, "done"]
         ...         for aggr, accuracy in (("sum", 0.7), ("vpa", 0.8)) for fold in range(5)
         ...         for name in ("MUTAG", "PTC")]
@@ -109,8 +124,9 @@ def dataset_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -
     import pandas as pd
 
     columns = ["model", "aggregation", "dataset", *_PAIRED, *_EFFECT]
-    columns += ["p_wilcoxon_holm", "p_corrected_holm"]
+    columns += ["p_wilcoxon_holm", "p_corrected_holm", "digits"]
     asked = _asked_pairs(folds)
+    shares, digits = _shares(folds, test_per_train), _digits(folds)
     families = []
     for model, aggregation, pairs in _comparisons(folds):
         family = pd.DataFrame(
@@ -120,7 +136,8 @@ def dataset_tests(folds: pd.DataFrame, test_per_train: float = TEST_PER_TRAIN) -
                 "dataset": dataset,
                 "pairs": len(differences),
                 "asked": asked(model, aggregation)[dataset],
-                **_effect(differences, corrected_mean(differences, test_per_train)),
+                **_effect(differences, corrected_mean(differences, shares[dataset])),
+                "digits": digits[dataset],
             }
             for dataset, differences in pairs.items()
         )
@@ -162,18 +179,34 @@ def _comparisons(
     folds: pd.DataFrame,
 ) -> Iterator[tuple[str, str, dict[str, np.ndarray]]]:
     """Each model and aggregation that vpa can be paired with: vpa's lead, fold by fold."""
-    wide = fold_accuracies(folds).pivot(
-        index=["model", "dataset", "fold"], columns="aggregation", values="accuracy"
+    wide = fold_scores(folds).pivot(
+        index=["model", "dataset", "repeat", "fold"], columns="aggregation", values="score"
     )
     if "vpa" not in wide.columns:
         return
-    lead = wide.drop(columns="vpa").rsub(wide["vpa"], axis=0)
+    lead = measure_of(folds).sign * wide.drop(columns="vpa").rsub(wide["vpa"], axis=0)
     for model in in_order(lead.index.get_level_values("model"), MODELS):
         for aggregation in ordered(lead.columns):
             column = lead.loc[model][aggregation].dropna()
             datasets = in_order(column.index.get_level_values("dataset"), DATASETS)
             if datasets:
                 yield model, aggregation, {name: column.loc[name].to_numpy() for name in datasets}
+
+
+def _shares(folds: pd.DataFrame, given: float | None) -> dict[str, float]:
+    shares = tested_per_trained(folds)
+    return shares if given is None else dict.fromkeys(shares, given)
+
+
+def _digits(folds: pd.DataFrame) -> dict[str, int]:
+    cells = summarise(folds)
+    return dict(zip(cells["dataset"], cells["digits"], strict=True))
+
+
+def _relative(folds: pd.DataFrame, pairs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Differences in percent of a data set's mean score: the unit of each set cancels."""
+    means = fold_scores(folds).groupby("dataset")["score"].mean()
+    return {name: 100 * values / means[name] for name, values in pairs.items()}
 
 
 def _effect(differences: np.ndarray, estimate: Estimate) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""From folds to means: one accuracy a fold, one mean and standard deviation a cell."""
+"""From folds to means: one score a fold, one mean and standard deviation a cell."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from gnn_vpa.errors import UsageError
 
 from .format import count
+from .measure import measure_of
+from .resampled import per_train
 from .settings import KEYS, Setting, require_columns, split_by_setting
-from .style import method_label
+from .style import BASELINES, method_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,40 +38,52 @@ def only_setting(folds: pd.DataFrame) -> Setting:
     return settings[0] if settings else Setting("released", "auto")
 
 
-def fold_accuracies(folds: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell and fold, its test accuracy in percent averaged over the seeds.
+def fold_scores(folds: pd.DataFrame) -> pd.DataFrame:
+    """One row a cell, repeat and fold, its test score averaged over the seeds.
 
-    Seeds are averaged before anything else: a fold is one pair of a paired test however often it
-    was trained. A training that diverged has no accuracy; a fold without any is NaN. The columns
-    `trainings` and `diverged` count those with an accuracy and those that diverged.
+    A score that is a share is in percent, any other as it was recorded. Seeds are averaged before
+    anything else: a fold is one pair of a paired test however often it was trained. A training
+    that diverged has no score; a fold without any is NaN. The columns `trainings` and `diverged`
+    count those with a score and those that diverged.
 
     Example:
         >>> import pandas as pd
         >>> rows = [["MUTAG", "GIN", "vpa", "released", "auto", 0, s, 0.8 + s / 10, "done"]
         ...         for s in (0, 1)]
-        >>> folds = pd.DataFrame(rows, columns=[*KEYS, "test_acc", "status"])
-        >>> fold_accuracies(folds)[["dataset", "fold", "accuracy"]].values.tolist()
+        >>> folds = pd.DataFrame(rows, columns=[*KEYS, "test_score", "status"])
+        >>> fold_scores(folds)[["dataset", "fold", "score"]].values.tolist()
         [['MUTAG', 0, 85.0]]
     """
-    require_columns(folds, (*KEYS, "test_acc", "status"))
+    require_columns(folds, (*KEYS, "test_score", "status"))
     only_setting(folds)
     diverged = folds["status"] == "diverged"
-    accuracy = (100 * folds["test_acc"].astype(float)).mask(diverged)
-    trainings = folds.assign(accuracy=accuracy, diverged=diverged.astype(int))
-    grouped = trainings.groupby([*CELL, "fold"], as_index=False)
+    score = (measure_of(folds).scale * folds["test_score"].astype(float)).mask(diverged)
+    trainings = folds.assign(score=score, diverged=diverged.astype(int), repeat=repeats(folds))
+    grouped = trainings.groupby([*CELL, "repeat", "fold"], as_index=False)
     return grouped.agg(
-        accuracy=("accuracy", "mean"),
-        trainings=("accuracy", "count"),
+        score=("score", "mean"),
+        trainings=("score", "count"),
         diverged=("diverged", "sum"),
     )
 
 
-def summarise(folds: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation of the test accuracy over folds, one row a cell, in percent.
+def repeats(folds: pd.DataFrame) -> pd.Series:
+    """The repeat of each row; in a frame without such a column there is one."""
+    import pandas as pd
 
-    The standard deviation is the sample's (n - 1), because it estimates how far another such
-    measurement may fall; with one fold it is NaN. The paper does not say which one it prints: at
-    ten folds the two differ by a factor of 1.05, mostly below its last digit.
+    if "repeat" not in folds.columns:
+        return pd.Series(0, index=folds.index)
+    return folds["repeat"].fillna(0).astype(int)
+
+
+def summarise(folds: pd.DataFrame) -> pd.DataFrame:
+    """Mean and standard deviation of the test score over folds, one row a cell.
+
+    A score that is a share is in percent, any other as it was recorded. The standard deviation is
+    the sample's (n - 1), because it estimates how far another such measurement may fall; with one
+    fold it is NaN. The paper does not say which one it prints: at ten folds the two differ by a
+    factor of 1.05, mostly below its last digit. Where the folds were drawn several times, `std` is
+    over all folds of all repeats, and `repeats_std` over the repeats, of the mean of each.
 
     A mean may stand for less than was asked for, and on a data set of one class it says nothing:
     the column `note` has what must be said beside the number, empty where there is nothing. What
@@ -77,35 +91,62 @@ def summarise(folds: pd.DataFrame) -> pd.DataFrame:
     is as many as any method has on that data set.
 
     Returns:
-        Columns dataset, model, aggregation, mean, std, folds (finished), asked (folds), diverged
-        (trainings), note.
+        Columns dataset, model, aggregation, mean, std, repeats_std, folds (finished, of all
+        repeats), asked (folds), repeats, diverged (trainings), note, digits (to print).
 
     Example:
         >>> import pandas as pd
         >>> rows = [["MUTAG", "GIN", "vpa", "released", "auto", fold, 0, accuracy, "done"]
         ...         for fold, accuracy in enumerate((0.7, 0.8, 0.9))]
-        >>> folds = pd.DataFrame(rows, columns=[*KEYS, "test_acc", "status"])
+        >>> folds = pd.DataFrame(rows, columns=[*KEYS, "test_score", "status"])
         >>> summarise(folds)[["mean", "std", "folds"]].round(6).values.tolist()
         [[80.0, 10.0, 3.0]]
         >>> folds.loc[0, "status"] = "diverged"
         >>> summarise(folds)["note"].tolist()
         ['2 of 3 folds']
     """
+    scores = fold_scores(folds)
+    of_repeats = scores.groupby([*CELL, "repeat"], as_index=False)["score"].mean()
     cells = (
-        fold_accuracies(folds)
-        .groupby(CELL, as_index=False)
+        scores.groupby(CELL, as_index=False)
         .agg(
-            mean=("accuracy", "mean"),
-            std=("accuracy", "std"),
-            folds=("accuracy", "count"),
+            mean=("score", "mean"),
+            std=("score", "std"),
+            folds=("score", "count"),
             trainings=("trainings", "sum"),
             diverged=("diverged", "sum"),
         )
+        .merge(of_repeats.groupby(CELL, as_index=False).agg(repeats_std=("score", "std")), on=CELL)
         .merge(_asked(folds), on=CELL)
     )
     cells["note"] = [_note(cell) for cell in cells.itertuples()]
-    columns = [*CELL, "mean", "std", "folds", "asked", "diverged", "note"]
-    return cells[columns].astype({"note": object})
+    decimals = {
+        name: measure_of(folds).digits(part) for name, part in cells.groupby("dataset")["mean"]
+    }
+    cells["digits"] = cells["dataset"].map(decimals).astype(int)
+    columns = [*CELL, "mean", "std", "repeats_std", "folds", "asked", "repeats", "diverged"]
+    return cells[[*columns, "note", "digits"]].astype({"note": object})
+
+
+def tested_per_trained(folds: pd.DataFrame) -> dict[str, float]:
+    """Graphs that a fold is tested on for each that it is trained on, by data set.
+
+    That is what the correction for shared training data needs (`corrected_mean`). It is in the
+    column `test_per_train` where a run divides its graphs in a way of its own; otherwise it follows
+    from the number of folds. Where methods differ, the largest counts: it is the careful one.
+
+    Example:
+        >>> import pandas as pd
+        >>> tested_per_trained(pd.DataFrame({"dataset": ["a"], "num_folds": [10], "fold": [0]}))
+        {'a': 0.125}
+    """
+    found = {}
+    for name, part in folds.groupby("dataset"):
+        known = part["test_per_train"].dropna() if "test_per_train" in part.columns else []
+        asked = part["num_folds"].dropna() if "num_folds" in part.columns else []
+        number = int(min(asked)) if len(asked) else int(part["fold"].nunique())
+        found[str(name)] = float(max(known)) if len(known) else per_train(max(number, 2))
+    return found
 
 
 def average_note(notes: Iterable[str]) -> str:
@@ -135,23 +176,32 @@ def incomplete(cells: pd.DataFrame) -> list[str]:
 
 
 def _asked(folds: pd.DataFrame) -> pd.DataFrame:
-    """What each cell should stand for: folds, and seeds of each; and the classes of its data."""
+    """What each cell should stand for: folds, and seeds of each; and the classes of its data.
+
+    Where folds were drawn several times, all of their draws count.
+    """
     unknown = dict.fromkeys({"num_folds", "classes"} - {*folds.columns}, float("nan"))
-    there = folds.groupby("dataset")["fold"].nunique().rename("there")
+    folds = folds.assign(**unknown, repeat=repeats(folds))
+    folds["drawn"] = list(zip(folds["repeat"], folds["fold"], strict=True))
+    of_data = folds.groupby("dataset", as_index=False)
+    there = of_data.agg(there=("drawn", "nunique"), draws=("repeat", "nunique"))
     cells = (
-        folds.assign(**unknown)
-        .groupby(CELL, as_index=False)
+        folds.groupby(CELL, as_index=False)
         .agg(
-            own=("fold", "nunique"),
+            own=("drawn", "nunique"),
             asked=("num_folds", "max"),
             seeds=("seed", "nunique"),
+            repeats=("repeat", "nunique"),
             classes=("classes", "max"),
         )
         .merge(there, on="dataset")
     )
-    asked = cells["asked"].astype(float).fillna(cells["there"]).clip(lower=cells["own"])
+    # A baseline of one draw is complete beside networks of several.
+    draws = cells["repeats"].where(cells["model"].isin(BASELINES), cells["draws"])
+    asked = cells["asked"].astype(float) * draws
+    asked = asked.fillna(cells["there"]).clip(lower=cells["own"])
     classes = cells["classes"].astype(float)  # NaN where it is not known
-    return cells[[*CELL, "seeds"]].assign(classes=classes, asked=asked.astype(int))
+    return cells[[*CELL, "seeds", "repeats"]].assign(classes=classes, asked=asked.astype(int))
 
 
 def _note(cell: Any) -> str:

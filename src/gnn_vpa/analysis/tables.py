@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..aggregations import ordered
 from .comparison import AVERAGE, compare_with_paper
+from .format import mean_std
+from .measure import Measure, measure, measure_of
 from .settings import Setting
 from .significance import missing_pairs, overall_tests
 from .style import BASELINES, DATASETS, MODELS, in_order, method_label
-from .summary import CELL, average_note, fold_accuracies, only_setting, summarise
+from .summary import CELL, average_note, fold_scores, only_setting, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,21 +40,23 @@ class Published:
 
 @dataclass(frozen=True)
 class Cell:
-    """A method on a data set, or its average: accuracies in percent.
+    """A method on a data set, or its average: in percent where the metric is a share.
 
     Args:
         mean: over folds; NaN where no fold has finished.
         std: over folds; NaN for one fold, and for the average.
         folds: finished folds.
         diverged: trainings that diverged.
-        best: whether no other row of the group prints a higher mean; none is, where the rows are
+        best: whether no other row of the group prints a better mean; none is, where the rows are
             over different folds.
         paper: the published counterpart.
         note: what must be said beside the number, see `summarise`.
+        digits: how many decimals to print.
+        repeats_std: over repeats of the folds, of each one's mean; NaN for one repeat.
 
     Example:
-        >>> Cell(mean=86.2, std=4.1, folds=10).best
-        False
+        >>> Cell(mean=86.2, std=4.1, folds=10).best, Cell(mean=86.2, std=4.1, folds=10).text
+        (False, '86.2 ± 4.1')
     """
 
     mean: float
@@ -61,6 +66,13 @@ class Cell:
     best: bool = False
     paper: Published | None = None
     note: str = ""
+    digits: int = 1
+    repeats_std: float = math.nan
+
+    @property
+    def text(self) -> str:
+        """Mean and standard deviations, as printed."""
+        return mean_std(self.mean, self.std, self.digits, self.repeats_std)
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,8 @@ class Row:
         model: as in the results.
         aggregation: as in the results.
         cells: by data set.
-        average: over the data sets; None where one of the table's is missing.
+        average: over the data sets; None where one of the table's is missing, and for errors in
+            the data's own unit.
         p: of the paper's Wilcoxon test against vpa; None where there is nothing to test.
         p_paper: the published one.
         p_note: what must be said beside p: over how many pairs it is, where some are missing.
@@ -96,11 +109,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class AccuracyTable:
-    """The table that `accuracy_table` builds: rows in groups of one model each.
+class ScoreTable:
+    """The table that `score_table` builds: rows in groups of one model each.
 
     Example:
-        >>> AccuracyTable(Setting("released", "auto"), ("MUTAG",), ()).datasets
+        >>> ScoreTable(Setting("released", "auto"), ("MUTAG",), ()).datasets
         ('MUTAG',)
     """
 
@@ -109,12 +122,22 @@ class AccuracyTable:
     groups: tuple[tuple[Row, ...], ...]
 
     @property
+    def measure(self) -> Measure:
+        """The metric of its numbers."""
+        return measure(self.setting.metric)
+
+    @property
+    def has_average(self) -> bool:
+        """Whether there is a column for the average over data sets: not for errors with a unit."""
+        return len(self.datasets) > 1 and not self.measure.has_unit
+
+    @property
     def rows(self) -> Iterator[Row]:
         """All rows, group after group."""
         return (row for group in self.groups for row in group)
 
 
-def accuracy_table(folds: pd.DataFrame) -> AccuracyTable:
+def score_table(folds: pd.DataFrame) -> ScoreTable:
     """Lay the results of one setting out as the paper does.
 
     Rows are grouped by model, the baselines after them; in each group the best mean of a column is
@@ -123,17 +146,17 @@ def accuracy_table(folds: pd.DataFrame) -> AccuracyTable:
     Example:
         >>> import pandas as pd
         >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed",
-        ...            "test_acc", "status"]
+        ...            "test_score", "status"]
         >>> rows = [["MUTAG", "GIN", aggr, "released", "auto", fold, 0, accuracy, "done"]
         ...         for aggr, accuracy in (("sum", 0.7), ("vpa", 0.8)) for fold in range(2)]
-        >>> table = accuracy_table(pd.DataFrame(rows, columns=columns))
+        >>> table = score_table(pd.DataFrame(rows, columns=columns))
         >>> [(row.label, row.cells["MUTAG"].best) for row in table.rows]
         [('GIN+sum', False), ('GIN+vpa', True)]
     """
     cells = _cells(folds)
     methods = {(model, aggregation) for _, model, aggregation in cells}
     datasets = tuple(in_order((key[0] for key in cells if key[0] != _ALL), DATASETS))
-    columns = (*datasets, _ALL) if len(datasets) > 1 else datasets
+    columns = (*datasets, _ALL)
     tests = overall_tests(folds).set_index(["model", "aggregation"])
     groups: dict[str, list[Row]] = {}
     for model in in_order((model for model, _ in methods), MODELS):
@@ -150,23 +173,26 @@ def accuracy_table(folds: pd.DataFrame) -> AccuracyTable:
                 else missing_pairs(int(test["pairs"]), int(test["asked"])),
             )
             groups.setdefault("" if model in BASELINES else model, []).append(row)
-    return AccuracyTable(only_setting(folds), datasets, tuple(map(tuple, groups.values())))
+    return ScoreTable(only_setting(folds), datasets, tuple(map(tuple, groups.values())))
 
 
 def _cells(folds: pd.DataFrame) -> dict[tuple[str, str, str], Cell]:
     """All cells by data set, model and aggregation, with the averages of complete methods."""
     summary = summarise(folds).assign(stands_for=_folds_of_cells(folds))
     datasets = summary["dataset"].nunique()
+    metric = measure_of(folds)
     finished = summary[summary["folds"] > 0].groupby(["model", "aggregation"], as_index=False)
     averages = finished.agg(
         mean=("mean", "mean"),
         sets=("mean", "size"),
         folds=("folds", "sum"),
         note=("note", average_note),
+        digits=("digits", "max"),
         stands_for=("stands_for", tuple),
     )
-    averages = averages[averages["sets"] == datasets].assign(
-        dataset=_ALL, std=float("nan"), diverged=0
+    has_average = datasets > 1 and not metric.has_unit  # units differ between data sets
+    averages = averages[averages["sets"] == (datasets if has_average else -1)].assign(
+        dataset=_ALL, std=float("nan"), repeats_std=float("nan"), diverged=0
     )
     published = {
         (_ALL if row.dataset == AVERAGE else row.dataset, row.model, row.aggregation): Published(
@@ -179,7 +205,8 @@ def _cells(folds: pd.DataFrame) -> dict[tuple[str, str, str], Cell]:
     stand_for: dict[tuple[str, str], set[object]] = {}
     for row in rows:
         if row.folds:
-            printed.setdefault((row.dataset, row.model), []).append(round(row.mean, 1))
+            better = metric.sign * round(row.mean, row.digits)
+            printed.setdefault((row.dataset, row.model), []).append(better)
             stand_for.setdefault((row.dataset, row.model), set()).add(row.stands_for)
     cells = {}
     for row in rows:
@@ -188,15 +215,21 @@ def _cells(folds: pd.DataFrame) -> dict[tuple[str, str, str], Cell]:
         key = (row.dataset, row.model, row.aggregation)
         cells[key] = Cell(
             *(row.mean, row.std, int(row.folds), int(row.diverged)),
-            best=alike and len(rivals) > 1 and round(row.mean, 1) == max(rivals),
+            best=alike
+            and len(rivals) > 1
+            and metric.sign * round(row.mean, row.digits) == max(rivals),
             paper=published.get(key),
             note=row.note,
+            digits=int(row.digits),
+            repeats_std=float(row.repeats_std),
         )
     return cells
 
 
-def _folds_of_cells(folds: pd.DataFrame) -> list[frozenset[int]]:
-    """The folds that each mean of `summarise` is over, in its order."""
-    accuracies = fold_accuracies(folds)
-    grouped = accuracies.assign(fold=accuracies["fold"].where(accuracies["accuracy"].notna()))
-    return [frozenset(part.dropna()) for _, part in grouped.groupby(CELL)["fold"]]
+def _folds_of_cells(folds: pd.DataFrame) -> list[frozenset[tuple[int, int]]]:
+    """The folds, of each repeat, that each mean of `summarise` is over, in its order."""
+    scores = fold_scores(folds)
+    return [
+        frozenset((row.repeat, row.fold) for row in part.dropna(subset="score").itertuples())
+        for _, part in scores.groupby(CELL)
+    ]

@@ -40,6 +40,16 @@ def say(text: str, *, err: bool = False) -> None:
     typer.echo(printable(text), err=err)
 
 
+def headline(text: str) -> None:
+    """Write a line that matters most: bold in a terminal, plain elsewhere.
+
+    Example:
+        >>> headline("vpa is the best.")
+        vpa is the best.
+    """
+    console().print(printable(text), style="bold", soft_wrap=True)
+
+
 def complain(text: str) -> None:
     """Write what went wrong on standard error, in red where there may be colours.
 

@@ -10,7 +10,7 @@ from ._console import complain, print_table, say
 from ._options import check_out
 
 if TYPE_CHECKING:
-    from gnn_vpa.analysis import AccuracyTable, Cell
+    from gnn_vpa.analysis import Cell, ScoreTable
     from gnn_vpa.results import Results
 
     from ..experiments import Cell as ExperimentCell
@@ -57,19 +57,27 @@ def execute(
 
 
 def print_results(results: "Results") -> None:
-    """Print every cell of a run beside the paper's, and what came out in sentences."""
-    from gnn_vpa.analysis import accuracy_table, findings, split_by_setting
+    """Print the answer, then every cell of a run beside the paper's, and what else came out."""
+    from gnn_vpa.analysis import findings, score_table, split_by_setting
+    from gnn_vpa.analysis.format import capital
     from gnn_vpa.analysis.remarks import remarks
+    from gnn_vpa.analysis.report.sections.chosen import HEADER, chosen_rows
 
+    from ._answer import print_answer
+
+    print_answer(results.answer)
     curves = dict(split_by_setting(results.curves))
     for setting, folds in split_by_setting(results.folds):
-        table = accuracy_table(folds)
+        table = score_table(folds)
         columns = list(table.datasets)
         header = ["data set", "method", "ours", "paper", "difference", "z"]
         rows = _rows(table, columns)
         if not any(row[3] for row in rows):
             header, rows = header[:3], [row[:3] for row in rows]
-        print_table(f"Test accuracy in percent: {setting}", header, rows)
+        say("")
+        print_table(f"{capital(table.measure.label)}: {setting}", header, rows)
+        if chosen := list(chosen_rows(folds)):
+            print_table("What was chosen in each fold, by validation alone", HEADER, chosen)
         for sentence in findings(folds):
             say(sentence)
         if len(header) > 3:
@@ -77,14 +85,14 @@ def print_results(results: "Results") -> None:
                 say(remark)
 
 
-def _rows(table: "AccuracyTable", datasets: list[str]) -> list[list[str]]:
+def _rows(table: "ScoreTable", datasets: list[str]) -> list[list[str]]:
     rows = [
         _row(name, row.label, cell)
         for name in datasets
         for row in table.rows
         if (cell := row.cells[name]) is not None
     ]
-    if len(datasets) > 1:
+    if table.has_average:
         rows += [
             _row("Avg", row.label, row.average) for row in table.rows if row.average is not None
         ]
@@ -94,7 +102,7 @@ def _rows(table: "AccuracyTable", datasets: list[str]) -> list[list[str]]:
 def _row(dataset: str, method: str, cell: "Cell") -> list[str]:
     from gnn_vpa.analysis.format import mean_std, noted, signed
 
-    ours = [dataset, method, noted(mean_std(cell.mean, cell.std), cell.note)]
+    ours = [dataset, method, noted(cell.text, cell.note)]
     if (paper := cell.paper) is None:
         return [*ours, "", "", ""]
     compared = signed(paper.difference), signed(paper.z, 2)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,24 +14,38 @@ from ..spelling import listed as listed
 
 Variant = StrEnum("Variant", ["released", "printed"])
 
-DeviceOption = Annotated[
-    str,
-    typer.Option(
-        metavar="DEVICE", help="auto (CUDA if it is there), cpu, cuda, or one of several: cuda:1."
-    ),
-]
-VariantOption = Annotated[
-    Variant, typer.Option(help="The models as the authors released them, or as the paper prints.")
-]
-DataDirOption = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Look here first, before GNN_VPA_DATA and the downloads."),
-]
 
-PlanOption = Annotated[
-    bool,
-    typer.Option("--plan", help="Only show what would run: trainings at once, memory and time."),
-]
+def device_option(panel: str | None = None) -> Any:
+    """Return what says where to train, in a panel of the help."""
+    return typer.Option(
+        metavar="DEVICE",
+        help="auto (CUDA if it is there), cpu, cuda, or one of several: cuda:1.",
+        rich_help_panel=panel,
+    )
+
+
+def variant_option(panel: str | None = None) -> Any:
+    """Return what says which form of the paper's models is meant."""
+    text = "The models as the authors released them, or as the paper prints."
+    return typer.Option(help=text, rich_help_panel=panel)
+
+
+def data_dir_option(panel: str | None = None) -> Any:
+    """Return what says where the data are."""
+    text = "Look here first, before GNN_VPA_DATA and the downloads."
+    return typer.Option(metavar="DIR", help=text, rich_help_panel=panel)
+
+
+def plan_option(panel: str | None = None) -> Any:
+    """Return what asks for a plan alone."""
+    text = "Only show what would run: trainings at once, memory and time."
+    return typer.Option("--plan", help=text, rich_help_panel=panel)
+
+
+DeviceOption = Annotated[str, device_option()]
+VariantOption = Annotated[Variant, variant_option()]
+DataDirOption = Annotated[Path | None, data_dir_option()]
+PlanOption = Annotated[bool, plan_option()]
 
 
 @contextmanager

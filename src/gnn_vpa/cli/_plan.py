@@ -69,7 +69,8 @@ def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: s
     before = len(cells) - len(rest)
     kept = f"{before:,} of {len(cells):,} cells are finished. " if before else ""
     side = f" in {workers} processes" if workers > 1 else ""
-    time = f"{estimate(rest, paces, workers)}, {basis}" if paces else "no data set is here to tell"
+    expected = estimate(rest, paces, workers)
+    time = f"{expected}, {basis}" if expected.is_known else "no data set is here to tell"
     if device == "cpu" and asked() is None and sizes:
         say(f"{reason(team, host, need)}.")
     say(f"{kept}{len(rest):,} cells would run{side}: {time}.")
@@ -88,8 +89,9 @@ class _Row:
 
     @classmethod
     def of(cls, group: Group, needs: Needs | None, paces: Sequence[Pace], workers: int) -> "_Row":
-        trainings = sum(cell.folds for cell in group.cells)
-        seconds = estimate(group.cells, paces, workers).seconds if paces else None
+        trainings = sum(cell.trainings for cell in group.cells)
+        expected = estimate(group.cells, paces, workers)
+        seconds = expected.seconds if expected.is_known else None
         dataset = group.cells[0].data
         return cls(str(group), dataset, len(group.cells), trainings, needs, seconds)
 
@@ -130,4 +132,4 @@ def _needs(
         graphs = found.data.get(group.content)
         if graphs is not None:
             sizes[group.content] = DataSize.of(graphs)
-        yield None if graphs is None or group.protocol is None else needs(group, graphs, device)
+        yield None if graphs is None else needs(group, graphs, device)

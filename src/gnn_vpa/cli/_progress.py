@@ -12,8 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
 from ..escape import plain, printable
-from ..experiments import Cell, Forecast, Group, Progress, fold_accuracies, format_duration
-from ..training import Outcome
+from ..experiments import Cell, Forecast, Group, Progress, fold_scores, format_duration
+from ..training import METRICS, Outcome
 from ._console import console, say
 
 # A grid of more cells has no line for each: one for each percent, and one a minute.
@@ -61,19 +61,19 @@ class Lines(Progress):
     def start(self, group: Group) -> None:
         """Say what is trained at once, where that is more than one cell."""
         if (several := len(group.cells)) > 1:
-            trainings = sum(cell.folds for cell in group.cells)
+            trainings = sum(cell.trainings for cell in group.cells)
             self.note(f"{group}: {several} cells, {trainings} trainings together.")
 
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Say what came out."""
         if self._is_told(cell):
             reached = [outcome.test_score for outcome in outcomes if outcome.diverged_epoch is None]
-            self._tell(cell, f"{_accuracy(reached, cell.folds)}, {format_duration(seconds)}")
+            self._tell(cell, f"{_came_out(reached, cell)}, {format_duration(seconds)}")
 
     def elsewhere(self, cell: Cell) -> None:
         """Say what came out in a process beside this one."""
         if self._is_told(cell):
-            self._tell(cell, _accuracy(fold_accuracies(self._out, cell), cell.folds))
+            self._tell(cell, _came_out(fold_scores(self._out, cell), cell))
 
     def wait(self, cells: Sequence[Cell]) -> None:
         """Say once what is waited for."""
@@ -222,7 +222,7 @@ class _Noting(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
         # Information is about a data set, whose name comes first, and much alike for all models.
-        about = text.partition(":")[0] if record.levelno < logging.WARNING else text
+        about = text.partition(": ")[0] if record.levelno < logging.WARNING else text
         if about not in self._told:
             self._told.add(about)
             self._progress.note(text)
@@ -238,11 +238,15 @@ def progress_of(out: str | Path, device: str) -> Lines:
     return (Terminal if console(stderr=True).is_terminal else Lines)(out, device)
 
 
-def _accuracy(reached: Sequence[float], asked: int) -> str:
-    """Return the mean over the folds that came to an accuracy, and how many, if not all."""
+def _came_out(reached: Sequence[float], cell: Cell) -> str:
+    """Return the mean over the folds that came to a score, and how many, if not all."""
     if not reached:
         return "diverged"
-    percent = [100 * accuracy for accuracy in reached]
-    spread = f" ± {stdev(percent):.1f}" if len(percent) > 1 else ""
-    lost = f" ({len(reached)} of {asked} folds)" if len(reached) < asked else ""
-    return f"{fmean(percent):.1f}{spread} %{lost}"
+    metric = METRICS[cell.metric]
+    scores = [100 * score if metric.is_share else score for score in reached]
+    digits = ".1f" if metric.is_share else ".3g"
+    spread = f" ± {stdev(scores):{digits}}" if len(scores) > 1 else ""
+    lost = f" ({len(reached)} of {cell.folds} folds)" if len(reached) < cell.folds else ""
+    unit = " %" if metric.is_share else ""
+    named = "" if metric.name == "accuracy" else f"{metric.title} "
+    return f"{named}{fmean(scores):{digits}}{spread}{unit}{lost}"

@@ -1,28 +1,61 @@
 """``gnn-vpa run``: any grid of trainings."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from ..aggregations import names
+from ..errors import UsageError
 from ..spelling import whole_numbers
 from ._console import say
 from ._experiment import execute
 from ._options import (
-    DataDirOption,
-    DeviceOption,
-    PlanOption,
     Variant,
-    VariantOption,
+    data_dir_option,
+    device_option,
     listed,
+    plan_option,
+    variant_option,
+)
+from ._training_options import (
+    DATA,
+    METHODS,
+    RUN,
+    AggrOption,
+    BatchSizeOption,
+    ClassWeightOption,
+    ClipOption,
+    DepthOption,
+    DropoutOption,
+    EpochsOption,
+    Features,
+    FeaturesOption,
+    FinalRunsOption,
+    FoldsOption,
+    GroupsOption,
+    LossOption,
+    LrOption,
+    MetricOption,
+    ModelOption,
+    OptimizerOption,
+    OutOption,
+    PatienceOption,
+    RepeatsOption,
+    ScheduleOption,
+    SeedOption,
+    SelectOption,
+    SetOption,
+    SplitsOption,
+    TargetOption,
+    TaskKind,
+    TaskOption,
+    WeightDecayOption,
+    WidthOption,
+    spelled,
 )
 
 if TYPE_CHECKING:
     from ..graphs import FeatureKind
-
-_Features = StrEnum("_Features", ["auto", "ones", "degree", "labels"])
 
 
 def run(
@@ -33,34 +66,46 @@ def run(
             help="Names, TU archives (zip or folder), or module:function that returns PyG graphs.",
         ),
     ],
-    model: Annotated[str, typer.Option(help="Of gin, gcn, sgc, gat, deep.")] = "gin",
-    aggr: Annotated[
-        str | None,
-        typer.Option(help=f"Of {names()}.", show_default="all that a model has"),
-    ] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs of each training.")] = 200,
-    folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
-    seed: Annotated[
-        str, typer.Option("--seed", "--seeds", help="One seed, or several: 0,1,2.")
-    ] = "0",
-    features: Annotated[
-        _Features, typer.Option(help="Node features; auto: the data's own, else ones.")
-    ] = _Features.auto,
-    variant: VariantOption = Variant.released,
-    width: Annotated[int | None, typer.Option(min=1, help="Width of the layers.")] = None,
-    depth: Annotated[int | None, typer.Option(min=1, help="Number of layers.")] = None,
+    task: TaskOption = TaskKind.auto,
+    target: TargetOption = None,
+    features: FeaturesOption = Features.auto,
+    data_dir: Annotated[Path | None, data_dir_option(DATA)] = None,
+    model: ModelOption = "gin",
+    aggr: AggrOption = None,
+    variant: Annotated[Variant, variant_option(METHODS)] = Variant.released,
+    width: WidthOption = None,
+    depth: DepthOption = None,
+    dropout: DropoutOption = None,
+    set_: SetOption = None,
     baselines: Annotated[
-        bool, typer.Option("--baselines", help="Also the majority class and the WL kernel + SVM.")
-    ] = False,
-    plan: PlanOption = False,
-    device: DeviceOption = "auto",
-    out: Annotated[
-        Path | None,
+        bool,
         typer.Option(
-            metavar="DIR", help="For the results.", show_default="runs/ and the data sets"
+            "--baselines",
+            help="Also the majority class and the WL kernel + SVM.",
+            rich_help_panel=METHODS,
         ),
-    ] = None,
-    data_dir: DataDirOption = None,
+    ] = False,
+    epochs: EpochsOption = None,
+    lr: LrOption = None,
+    batch_size: BatchSizeOption = None,
+    weight_decay: WeightDecayOption = None,
+    optimizer: OptimizerOption = None,
+    schedule: ScheduleOption = None,
+    patience: PatienceOption = None,
+    clip: ClipOption = None,
+    loss: LossOption = None,
+    class_weight: ClassWeightOption = None,
+    metric: MetricOption = None,
+    select: SelectOption = False,
+    final_runs: FinalRunsOption = None,
+    folds: FoldsOption = None,
+    repeats: RepeatsOption = 1,
+    splits: SplitsOption = None,
+    groups: GroupsOption = None,
+    seed: SeedOption = "0",
+    plan: Annotated[bool, plan_option(RUN)] = False,
+    device: Annotated[str, device_option(RUN)] = "auto",
+    out: OutOption = None,
 ) -> None:
     """Train a grid of methods on data sets, all folds of each, and compare them.
 
@@ -73,17 +118,37 @@ def run(
 
       gnn-vpa run MUTAG PTC --model gin,gcn --aggr sum,vpa --epochs 100
 
-      gnn-vpa run NCI1 --plan
+      gnn-vpa run NCI1 --lr 0.01,0.001 --width 32,64 --select --plan
 
-      gnn-vpa run my/DATA.zip --model sgc --seeds 0,1,2 --baselines --out runs/mine
+      gnn-vpa run my/DATA.zip --model mynets:make --set hidden=64,128 --baselines
+
+      gnn-vpa run mydata:load --target homo --metric rmse --repeats 10
     """
     from gnn_vpa.experiments import BASELINES, default_folder, expand
+    from gnn_vpa.experiments.asked import target_of
+    from gnn_vpa.experiments.grid import final_runs_of
     from gnn_vpa.experiments.groups import shortened
-    from gnn_vpa.training import Protocol
+    from gnn_vpa.experiments.settings import protocols
+    from gnn_vpa.graphs import division
 
     from ._plan import show_plan
 
-    options = {name: value for name, value in (("width", width), ("depth", depth)) if value}
+    training = {
+        "epochs": epochs,
+        "lr": lr,
+        "batch_size": batch_size,
+        "weight_decay": weight_decay,
+        "optimizer": optimizer,
+        "schedule": schedule,
+        "patience": patience,
+        "clip": clip,
+        "loss": loss,
+        "class_weight": class_weight,
+        "metric": metric,
+    }
+    given = {"width": width, "depth": depth, "dropout": dropout}
+    options = _options(given, set_ or [])
+    asked_division = division(splits, groups)
     grid = expand(
         datasets,
         listed(model),
@@ -91,19 +156,42 @@ def run(
         variant=variant,
         features=cast("FeatureKind", features.value),
         options=options,
-        protocol=Protocol(epochs=epochs),
+        protocol=protocols(training, spelled),
         folds=folds,
         seeds=whole_numbers(seed, "--seed"),
+        repeats=repeats,
+        division=asked_division,
+        target=target_of(target, task.value),
+        final_runs=final_runs_of(select, final_runs),
         baselines=BASELINES if baselines else (),
         data_dir=data_dir,
     )
     out = out or default_folder(grid.cells)
-    notes = [f"Left out: {text}." for text in grid.left_out]
+    notes = [*(f"Left out: {text}." for text in grid.left_out), *grid.remarks]
     if plan:
         for note in notes:
             say(note, err=True)
         show_plan(grid.cells, out, data_dir, device)
         return
+    said = {
+        "datasets": datasets,
+        "task": task if task != TaskKind.auto else None,
+        "target": target,
+        "model": model,
+        "aggr": aggr or "all",
+        **{name: value for name, value in training.items() if name != "epochs"},
+        "epochs": epochs or "200",
+        "folds": folds or ("of the splits" if splits else 10),
+        "repeats": repeats if repeats > 1 else None,
+        "splits": splits,
+        "groups": groups,
+        "select": select or None,
+        "final_runs": final_runs,
+        "seed": ",".join(map(str, shortened(whole_numbers(seed, "--seed")))),
+        "features": features,
+        "variant": variant,
+        **options,
+    }
     execute(
         grid.cells,
         out,
@@ -112,14 +200,17 @@ def run(
         notes=notes,
         configuration={
             "command": "run",
-            "datasets": datasets,
-            "model": model,
-            "aggr": aggr or "all",
-            "epochs": epochs,
-            "folds": folds,
-            "seed": ",".join(map(str, shortened(whole_numbers(seed, "--seed")))),
-            "features": features,
-            "variant": variant,
-            **options,
+            **{name: value for name, value in said.items() if value is not None},
         },
     )
+
+
+def _options(given: dict[str, str | None], texts: list[str]) -> dict[str, list[Any]]:
+    """Return the options of models, those with a name of their own on the command line first."""
+    from gnn_vpa.experiments.settings import read_options
+
+    named = read_options([f"{name}={text}" for name, text in given.items() if text is not None])
+    more = read_options(texts)
+    for name in named.keys() & more.keys():
+        raise UsageError(f"--{name} and --set {name} are the same: give one of them")
+    return named | more

@@ -3,6 +3,7 @@
 from .baselines import BASELINES as BASELINES
 from .baselines import fit_baseline as fit_baseline
 from .cell import Cell as Cell
+from .cell import Target as Target
 from .estimate import Estimate as Estimate
 from .estimate import Pace as Pace
 from .estimate import epoch_work as epoch_work
@@ -32,12 +33,16 @@ from .presets import preset as preset
 from .progress import Progress as Progress
 from .runner import resolve_device as resolve_device
 from .runner import run_grid as run_grid
+from .selection import Selection as Selection
+from .selection import Setting as Setting
+from .settings import protocols as protocols
 from .signals import Signal as Signal
 from .signals import initial_signals as initial_signals
+from .store import Result as Result
 from .store import Store as Store
 from .store import dataset_names as dataset_names
 from .store import finished as finished
-from .store import fold_accuracies as fold_accuracies
+from .store import fold_scores as fold_scores
 from .workers import Team as Team
 
 __all__ = [
@@ -52,8 +57,12 @@ __all__ = [
     "Needs",
     "Pace",
     "Progress",
+    "Result",
+    "Selection",
+    "Setting",
     "Signal",
     "Store",
+    "Target",
     "Team",
     "dataset_name",
     "dataset_names",
@@ -63,7 +72,7 @@ __all__ = [
     "expand",
     "finished",
     "fit_baseline",
-    "fold_accuracies",
+    "fold_scores",
     "format_duration",
     "grouped",
     "identify",
@@ -71,6 +80,7 @@ __all__ = [
     "needs",
     "paces_of_run",
     "preset",
+    "protocols",
     "read_curves",
     "read_folds",
     "read_provenance",

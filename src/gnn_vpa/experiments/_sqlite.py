@@ -11,7 +11,7 @@ from ..errors import GnnVpaError, UsageError
 from ._upgrade import EARLIER, upgrade
 from .locks import no_locks
 
-FORMAT = 2
+FORMAT = 3
 _APPLICATION = int.from_bytes(b"gvpa")
 _PATIENCE_S = 60.0
 _LOCK_ERRORS = (
@@ -54,24 +54,42 @@ CREATE TABLE IF NOT EXISTS cells (
     epochs INTEGER,
     batch_size INTEGER,
     learning_rate REAL,
-    session INTEGER NOT NULL REFERENCES sessions
+    session INTEGER NOT NULL REFERENCES sessions,
+    source TEXT NOT NULL DEFAULT '',
+    protocol TEXT,
+    metric TEXT NOT NULL DEFAULT 'accuracy',
+    repeat INTEGER NOT NULL DEFAULT 0,
+    division TEXT NOT NULL DEFAULT '',
+    selection TEXT
 );
 CREATE TABLE IF NOT EXISTS folds (
     cell INTEGER NOT NULL REFERENCES cells,
     fold INTEGER NOT NULL,
     best_epoch INTEGER NOT NULL,
     train_loss REAL,
-    val_acc REAL,
-    test_acc REAL,
+    val_score REAL,
+    test_score REAL,
     status TEXT NOT NULL CHECK (status IN ('done', 'diverged')),
     diverged_epoch INTEGER,
     seconds REAL NOT NULL,
     device TEXT NOT NULL,
     curve_train_loss BLOB NOT NULL,
-    curve_val_acc BLOB NOT NULL,
-    curve_test_acc BLOB NOT NULL,
+    curve_val BLOB NOT NULL,
+    curve_test BLOB NOT NULL,
+    chosen TEXT,
+    train_graphs INTEGER,
+    test_graphs INTEGER,
     PRIMARY KEY (cell, fold)
 );
+CREATE TABLE IF NOT EXISTS scores (
+    cell INTEGER NOT NULL,
+    fold INTEGER NOT NULL,
+    metric TEXT NOT NULL,
+    valid REAL,
+    test REAL,
+    PRIMARY KEY (cell, fold, metric),
+    FOREIGN KEY (cell, fold) REFERENCES folds
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS signals (
     cell INTEGER NOT NULL REFERENCES cells,
     place INTEGER NOT NULL,
@@ -95,7 +113,7 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
     transaction ends on the disk before the call returns (synchronous=FULL, and EXTRA for the
     folder's entry).
 
-    A file of the earlier format is brought to this one, where it is opened to be written; to be
+    A file of an earlier format is brought to this one, where it is opened to be written; to be
     read, a copy of it in memory.
     """
     if not create and not path.is_file():
@@ -118,12 +136,12 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
             if create:
                 _create(connection)
             version = _version(connection, path)
-            if version == EARLIER:
+            if version in EARLIER:
                 connection = connection if create else _in_memory(connection)
                 with transaction(connection):
                     # Another process may have been here between the two looks.
-                    if _version(connection, path) == EARLIER:
-                        upgrade(connection, _make_tables)
+                    if (version := _version(connection, path)) in EARLIER:
+                        upgrade(connection, version, _make_tables)
                         connection.execute(f"PRAGMA user_version = {FORMAT}")
             if version is not None:
                 _check_columns(connection, path)
@@ -220,7 +238,7 @@ def _version(connection: sqlite3.Connection, path: Path) -> int | None:
         raise GnnVpaError(
             f"{path} is no results file of gnn-vpa: move it away, or choose another folder"
         )
-    if version not in (EARLIER, FORMAT):
+    if version not in (*EARLIER, FORMAT):
         raise GnnVpaError(
             f"{path} has format {version}, but gnn-vpa {gnn_vpa.__version__} has format {FORMAT}: "
             "use the gnn-vpa that made it, or choose another folder with --out"

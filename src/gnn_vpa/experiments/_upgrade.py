@@ -1,25 +1,58 @@
-"""From the earlier format of the results to the present one.
+"""From earlier formats of the results to the present one, step by step.
 
-There a cell belonged to the name of a data set, and each name to one content, which was recorded.
-Here a cell belongs to the content itself, so that one name may stand for several.
+In format 1 a cell belonged to the name of a data set, and each name to one content, which was
+recorded. From format 2 on a cell belongs to the content itself, so that one name may stand for
+several. Format 3 knows models of one's own, other targets than classes, more of a protocol, and
+choices: what was there before are accuracies of the paper's protocol.
 """
 
+import json
 import logging
 import sqlite3
 from collections.abc import Callable
+from typing import Any
 
 from .cell import Cell
 
-EARLIER = 1
-"""The format that is brought to the present one."""
+EARLIER = (1, 2)
+"""The formats that are brought to the present one."""
 
 _log = logging.getLogger("gnn_vpa")
 
+_CELLS = (
+    "source TEXT NOT NULL DEFAULT ''",
+    "protocol TEXT",
+    "metric TEXT NOT NULL DEFAULT 'accuracy'",
+    "repeat INTEGER NOT NULL DEFAULT 0",
+    "division TEXT NOT NULL DEFAULT ''",
+    "selection TEXT",
+)
+_FOLDS = ("chosen TEXT", "train_graphs INTEGER", "test_graphs INTEGER")
+_RENAMED = {
+    "val_acc": "val_score",
+    "test_acc": "test_score",
+    "curve_val_acc": "curve_val",
+    "curve_test_acc": "curve_test",
+}
+
 
 def upgrade(
-    connection: sqlite3.Connection, make_tables: Callable[[sqlite3.Connection], None]
+    connection: sqlite3.Connection,
+    version: int,
+    make_tables: Callable[[sqlite3.Connection], None],
 ) -> None:
     """Change an open results file, within a transaction and without checks of foreign keys."""
+    if version == 1:
+        _belong_to_contents(connection)
+    _know_more(connection)
+    make_tables(connection)
+    connection.execute(
+        "INSERT INTO scores SELECT cell, fold, 'accuracy', val_score, test_score FROM folds"
+    )
+
+
+def _belong_to_contents(connection: sqlite3.Connection) -> None:
+    """From format 1 to format 2."""
     cursor = connection.execute(
         "SELECT cells.*, checksum FROM cells JOIN datasets ON name = dataset ORDER BY name, id"
     )
@@ -27,7 +60,7 @@ def upgrade(
     by_key: dict[str, Cell] = {}
     for values in cursor.fetchall():
         row = dict(zip(columns, values, strict=True))
-        cell = Cell.of_row(row | {"content": row["checksum"]})
+        cell = Cell.of_row({**row, **_present(row), "content": row["checksum"]})
         if (same := by_key.setdefault(cell.key, cell)) is not cell:
             _log.warning("%s is left out: on the same data there is %s already", cell, same)
             connection.execute("DELETE FROM folds WHERE cell = ?", (row["id"],))
@@ -42,10 +75,42 @@ def upgrade(
         "SELECT checksum, name, nodes, edges, NULL FROM datasets"  # it knew nothing of classes
     ).fetchall()
     connection.execute("DROP TABLE datasets")
-    make_tables(connection)
+    connection.execute(
+        "CREATE TABLE datasets (content TEXT PRIMARY KEY, name TEXT NOT NULL, "
+        "nodes INTEGER NOT NULL, edges INTEGER NOT NULL, classes INTEGER)"
+    )
     connection.executemany(
         # One content may have had several names; the first by alphabet stands for all.
         "INSERT INTO datasets VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (content) DO UPDATE SET name = min(name, excluded.name)",
         datasets,
     )
+
+
+def _know_more(connection: sqlite3.Connection) -> None:
+    """From format 2 to format 3."""
+    for column in _CELLS:
+        connection.execute(f"ALTER TABLE cells ADD COLUMN {column}")
+    for column in _FOLDS:
+        connection.execute(f"ALTER TABLE folds ADD COLUMN {column}")
+    for before, after in _RENAMED.items():
+        connection.execute(f"ALTER TABLE folds RENAME COLUMN {before} TO {after}")
+    cursor = connection.execute("SELECT id, epochs, batch_size, learning_rate FROM cells")
+    columns = [column for column, *_ in cursor.description]
+    for values in cursor.fetchall():
+        row = dict(zip(columns, values, strict=True))
+        connection.execute(
+            "UPDATE cells SET protocol = ? WHERE id = ?", (_present(row)["protocol"], row["id"])
+        )
+
+
+def _present(row: dict[str, Any]) -> dict[str, Any]:
+    """Return what the present format has of an earlier cell beside its own columns."""
+    protocol = {name: row[name] for name in ("epochs", "batch_size", "learning_rate")}
+    return {
+        "source": "",
+        "protocol": None if row["epochs"] is None else json.dumps(protocol),
+        "metric": "accuracy",
+        "repeat": 0,
+        "division": "",
+    }

@@ -1,10 +1,11 @@
 """How long the rest will take, from what is known, and how far to trust it."""
 
+import json
 import time
 from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import isfinite
 from pathlib import Path
@@ -13,10 +14,11 @@ from typing import Any
 
 from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, load
+from ..nn import MODELS
 from ..paper import Statistics, published_statistics, resolve_name
 from ..training import Protocol, fit
 from .cell import Cell
-from .groups import Group, shares_steps
+from .groups import lanes_of, shares_steps
 from .identity import labels
 from .runner import resolve_device
 from .store import FILE, dataset_names, query
@@ -28,8 +30,11 @@ _STEP_IN_NODES = 4000
 # Trainings are timed over so many epochs, which on a GPU pass in milliseconds.
 _FEW_EPOCHS, _MANY_EPOCHS = 3, 100
 
-Kind = tuple[str, str]
-"""A data set and a model: cells of one kind have one pace."""
+Kind = tuple[str, str, str]
+"""A data set, a model and what it is set to (`setting_of`): cells of one kind have one pace."""
+
+# Of what a model can be set to, this takes no time.
+_FREE = ("dropout", "start", "branch")
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class Pace:
         seconds: For an epoch of one fold.
         work: Size of the data set, see `size`.
         gpu: Whether that was on a GPU.
+        setting: What the model was set to, see `setting_of`.
 
     Example:
         >>> Pace("MUTAG", "gin", 0.01, 10_000).seconds
@@ -53,21 +59,31 @@ class Pace:
     seconds: float
     work: float
     gpu: bool = False
+    setting: str = ""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An expected time, right within a factor.
+    """An expected time, right within a factor; NaN where nothing is known.
 
     Example:
         >>> str(Estimate(5400.0, 3.0))
         'about 1 h 30 min (30 min to 4 h 30 min)'
+        >>> str(Estimate(float("nan"), 1.0))
+        'a time that is not known'
     """
 
     seconds: float
     factor: float
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there is anything to go by."""
+        return isfinite(self.seconds)
+
     def __str__(self) -> str:
+        if not self.is_known:
+            return "a time that is not known"
         low, high = (
             format_duration(self.seconds / self.factor),
             format_duration(self.seconds * self.factor),
@@ -80,8 +96,9 @@ class Estimate:
 def estimate(cells: Iterable[Cell], paces: Sequence[Pace], workers: int = 1) -> Estimate:
     """Expect that time grows with folds, epochs and the data's size, and that workers share it.
 
-    What was seen of the same model and data set is trusted within a factor of 1.5, of the same
-    model on other data 3, of other models 6. The factor of the sum is that of most of its time.
+    What was seen of the same model, set to the same, on the same data is trusted within a factor of
+    1.5, of the same model otherwise 3, of other models 6. The factor of the sum is that of most of
+    its time. Of a model of one's own nothing is known before it was seen.
 
     Example:
         >>> from gnn_vpa.training import Task
@@ -96,33 +113,56 @@ def estimate(cells: Iterable[Cell], paces: Sequence[Pace], workers: int = 1) -> 
 
 
 def kind_of(cell: Cell) -> Kind:
-    """Return what a cell's pace is a matter of: its data set and its model."""
-    return cell.dataset, cell.task.model
+    """Return what a cell's pace is a matter of."""
+    batch_size = Protocol.batch_size if cell.protocol is None else cell.protocol.batch_size
+    return cell.dataset, cell.task.model, setting_of(dict(cell.task.options), batch_size)
+
+
+def setting_of(options: Mapping[str, Any], batch_size: int | None) -> str:
+    """Return what of a setting takes time: not the learning rate, nor what is dropped.
+
+    Example:
+        >>> setting_of({"width": 128, "dropout": 0.1}, 32), setting_of({}, 64)
+        ('width=128, batch_size=32', '')
+    """
+    parts = [f"{name}={value}" for name, value in options.items() if name not in _FREE]
+    if batch_size not in (None, Protocol.batch_size):
+        parts.append(f"batch_size={batch_size}")
+    return ", ".join(parts)
 
 
 def work_of(cell: Cell) -> int:
     """Return how many epochs of one fold a cell is; a baseline takes little, and no epochs."""
-    return 0 if cell.protocol is None else cell.folds * cell.protocol.epochs
+    if cell.protocol is None:
+        return 0
+    epochs = [tried.protocol.epochs for tried in cell.candidates() if tried.protocol is not None]
+    return cell.trainings * max(epochs, default=cell.protocol.epochs)
 
 
 def estimate_work(work: Mapping[Kind, int], paces: Sequence[Pace], workers: int = 1) -> Estimate:
     """Do as `estimate`, for the epochs of one fold that are to be run of each kind of cell."""
     by_factor = {1.5: 0.0, 3.0: 0.0, 6.0: 0.0}
     of_kind: dict[Kind, list[Pace]] = {}
+    of_data: dict[tuple[str, str], list[Pace]] = {}
     of_model: dict[str, list[Pace]] = {}
     for pace in paces:
-        of_kind.setdefault((pace.dataset, pace.model), []).append(pace)
+        of_kind.setdefault((pace.dataset, pace.model, pace.setting), []).append(pace)
+        of_data.setdefault((pace.dataset, pace.model), []).append(pace)
         of_model.setdefault(pace.model, []).append(pace)
     elsewhere = {model: _Elsewhere(known) for model, known in of_model.items()}
-    for (dataset, model), epochs in work.items():
+    for (dataset, model, setting), epochs in work.items():
         if epochs == 0:
             continue
-        if same := of_kind.get((dataset, model)):
+        if same := of_kind.get((dataset, model, setting)):
             factor, an_epoch = 1.5, median(pace.seconds for pace in same)
+        elif other := of_data.get((dataset, model)):
+            factor, an_epoch = 3.0, median(pace.seconds for pace in other)
         elif model in elsewhere:
             factor, an_epoch = 3.0, elsewhere[model].epoch_of(dataset)
-        else:
+        elif paces and model in MODELS:
             factor, an_epoch = 6.0, median(_scaled(dataset, pace) for pace in paces)
+        else:
+            return Estimate(float("nan"), 1.0)
         by_factor[factor] += an_epoch * epochs
     total = sum(by_factor.values()) / workers
     return Estimate(total, max(by_factor, key=lambda f: by_factor[f]))
@@ -151,7 +191,7 @@ def _scaled(dataset: str, pace: Pace) -> float:
 def paces_of_run(out: str | Path, device: str) -> list[Pace]:
     """Return the paces of a run's finished cells, of those that ran on this kind of device.
 
-    There is one for each data set and model, the median of its cells.
+    There is one for each data set, model and setting, the median of its cells.
 
     Example:
         >>> paces_of_run("no/such/run", "cpu")
@@ -190,11 +230,17 @@ class Paces:
                 if dataset not in self._work:
                     size = row["nodes"], row["edges"]
                     self._work[dataset] = _size(dataset, *size, gpu=not is_cpu)
-                insort(self._sorted.setdefault((dataset, row["model"]), []), row["pace"])
+                setting = setting_of(json.loads(row["options"]), row["batch_size"])
+                kind = dataset, row["model"], setting
+                insort(self._sorted.setdefault(kind, []), row["pace"])
         return [
             # Of an even number of paces the lower one of the middle: no need to go through them.
-            Pace(*kind, paces[(len(paces) - 1) // 2], self._work[kind[0]], gpu=not self._is_cpu)
-            for kind, paces in self._sorted.items()
+            Pace(
+                *(dataset, model, paces[(len(paces) - 1) // 2], self._work[dataset]),
+                gpu=not self._is_cpu,
+                setting=setting,
+            )
+            for (dataset, model, setting), paces in self._sorted.items()
         ]
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -202,9 +248,12 @@ class Paces:
             return []
         return query(
             self._out,
-            "SELECT cells.id, content, model, sum(seconds) / num_folds / epochs AS pace, nodes, "
-            "edges, device FROM cells JOIN folds ON cell = cells.id JOIN datasets USING (content) "
-            f"WHERE cells.id > {self._last} AND epochs IS NOT NULL GROUP BY cells.id",
+            "SELECT cells.id, content, model, options, batch_size, "
+            "sum(seconds) / num_folds / epochs AS pace, nodes, edges, device "
+            "FROM cells JOIN folds ON cell = cells.id JOIN datasets USING (content) "
+            # What has chosen in each fold was trained in several ways: no pace comes of that.
+            f"WHERE cells.id > {self._last} AND cells.protocol IS NOT NULL AND selection IS NULL "
+            "GROUP BY cells.id",
         )
 
 
@@ -227,8 +276,9 @@ def time_models(
     device = resolve_device(device)
     gpu = shares_steps(device)
     for model, cell in smallest.items():
+        target = cell.target
         try:
-            graphs = load(cell.source or cell.dataset, data_dir)
+            graphs = load(cell.source or cell.dataset, data_dir, target.column, target.kind)
         except GnnVpaError:
             continue
         # The first time of all warms up; the difference leaves out what each training prepares.
@@ -237,14 +287,15 @@ def time_models(
             _, short, long = (_time(cell, graphs, n, device) for n in (1, 1, 1 + more))
         pace = max(long - short, 1e-6) / more / cell.folds
         work = _size(cell.dataset, graphs.num_nodes, graphs.num_edges, gpu=gpu)
-        paces.append(Pace(cell.dataset, model, pace, work, gpu))
+        paces.append(Pace(cell.dataset, model, pace, work, gpu, kind_of(cell)[2]))
     return paces
 
 
 def _time(cell: Cell, graphs: GraphSet, epochs: int, device: str) -> float:
     started = time.perf_counter()
-    lanes = Group((cell,)).lanes(graphs)
-    fit(graphs, cell.task, Protocol(epochs=epochs), lanes, device=device)
+    assert cell.protocol is not None
+    protocol = replace(cell.protocol, epochs=epochs, patience=None)
+    fit(graphs, cell.task, protocol, lanes_of(cell, graphs), device=device)
     return time.perf_counter() - started
 
 

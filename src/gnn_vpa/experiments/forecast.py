@@ -54,11 +54,13 @@ class Forecast:
         if not any(self._ahead.values()) or not (paces := self._paces.seen()):
             return None
         ahead = estimate_work(self._ahead, paces)
+        if not ahead.is_known:
+            return None
         behind = estimate_work(self._behind, paces).seconds
         # What is done took less time than its trainings add up to where several processes are at
         # work, and more where cells are so small that the work around them counts. Of few cells
         # the latter is chance: others that are about to be finished are not counted yet.
-        share = (self._latest - self._began) / behind if behind else 1.0
+        share = (self._latest - self._began) / behind if behind > 0 else 1.0  # NaN is not
         share = share if self._finished >= _ENOUGH else min(share, 1.0)
         return Estimate(ahead.seconds * share, ahead.factor)
 

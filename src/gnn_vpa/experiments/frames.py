@@ -3,53 +3,80 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..training import Protocol, Task
+from ..training import METRICS, Protocol, Task
 from ._sqlite import damaged
 from .baselines import BASELINES
 from .cell import Cell
 from .groups import shortened
 from .identity import labels
 from .signals import Signal, late_signals
-from .store import FILE, dataset_names, query
+from .store import FILE, dataset_names, query, query_tuples
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _METHOD = ("dataset", "model", "aggregation", "variant", "options", "protocol", "features")
-_KEYS = (*_METHOD, "fold", "seed")
+_KEYS = (*_METHOD, "fold", "seed", "repeat")
 _MEASURED = (
-    *("best_epoch", "train_loss", "val_acc", "test_acc", "status", "diverged_epoch"),
-    *("epochs", "batch_size", "learning_rate", "num_folds", "seconds", "device", "classes"),
+    *("metric", "higher_is_better", "best_epoch", "train_loss", "val_score", "test_score"),
+    *("status", "diverged_epoch", "chosen", "epochs", "batch_size", "learning_rate", "num_folds"),
+    *("seconds", "device", "classes", "source", "division", "test_per_train"),
 )
-_CURVES = ("train_loss", "val_acc", "test_acc")
+_CURVES = {"train_loss": "train_loss", "val": "val_score", "test": "test_score"}
 _CONFIGURATION = (
-    *("model", "aggregation", "variant", "options", "features", "num_folds", "seed"),
-    *("epochs", "batch_size", "learning_rate"),
+    *("model", "aggregation", "variant", "options", "features", "num_folds", "repeat", "seed"),
+    *("division", "metric", *asdict(Protocol())),
 )
 _PROTOCOL = {
     "epochs": "{} epochs",
     "num_folds": "{} folds",
     "batch_size": "batches of {}",
     "learning_rate": "learning rate {}",
+    "weight_decay": "weight decay {}",
+    "optimizer": "optimiser {}",
+    "schedule": "{} schedule",
+    "patience": "patience {}",
+    "clip": "gradients clipped at {}",
+    "loss": "loss {}",
+    "class_weight": "{} classes",
+    "division": "{}",
+    "choice": "{}",
 }
+_OF_FOLDS = ("num_folds", "division")  # of baselines too, which have no protocol
+_SHORTEST = 4  # digits of a hash that are shown
 
 
-def read_folds(folder: str | Path) -> pd.DataFrame:
-    """Return a row for each finished fold, accuracies as fractions.
+def read_folds(folder: str | Path, *, candidates: bool = False) -> pd.DataFrame:
+    """Return a row for each finished fold, accuracies and other shares as fractions.
+
+    `val_score` and `test_score` are of the metric that chose the epoch, `metric`; each metric that
+    the data have is also in a column of its own, such as `test_roc_auc`. `repeat` says which of
+    several shufflings a fold belongs to.
+
+    Where settings were chosen from, `chosen` has what was chosen in the fold, as JSON; its scores
+    are means over the final runs, as are its loss, its best epoch (rounded) and its curves (as far
+    as the shortest run goes). What was chosen from are the candidates; they are not among the rows.
 
     The column `num_folds` has how many folds were asked for, `classes` how many classes the data
-    set has, where that is known.
+    set has, where that is known. `source` is the hash of the source of a model of one's own; where
+    one name has had several, the hash follows the name. Where the folds are not the paper's,
+    `division` names how they were made, and `test_per_train` has their test graphs for each
+    training graph.
 
     The column `options` has what was given to the models beside the variant, by name. Where the
     run holds several protocols, `protocol` has what is not the paper's, so that nothing is averaged
     that does not belong together; `epochs`, `batch_size` and `learning_rate` have the numbers.
+
+    Args:
+        folder: The run's folder.
+        candidates: Return the settings that were chosen from, and nothing else.
 
     Example:
         >>> import tempfile
@@ -61,15 +88,32 @@ def read_folds(folder: str | Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    folds = pd.DataFrame(_rows(folder), columns=[*_KEYS, *_MEASURED])
-    numbers = ["train_loss", "val_acc", "test_acc", "seconds", "learning_rate"]
+    rows = _rows(folder, candidates)
+    tested = _scores(folder, rows)
+    folds = pd.DataFrame(rows, columns=[*_KEYS, *_MEASURED, *tested])
+    numbers = ["train_loss", "val_score", "test_score", "seconds", "learning_rate"]
+    numbers += ["test_per_train", *tested]
     return folds.astype(dict.fromkeys(numbers, float)).astype(
         dict.fromkeys(["diverged_epoch", "epochs", "batch_size", "num_folds", "classes"], "Int64")
+        | {"higher_is_better": bool}
     )
 
 
+def _scores(folder: str | Path, rows: list[dict[str, Any]]) -> list[str]:
+    """Add the test scores by all metrics to the rows of folds, and return their columns."""
+    by_fold = {(row["cell"], row["fold"]): row for row in rows}
+    found: dict[str, None] = {}
+    for cell, fold, metric, test in query_tuples(
+        folder, "SELECT cell, fold, metric, test FROM scores"
+    ):
+        if (row := by_fold.get((cell, fold))) is not None:
+            row[f"test_{metric}"] = test
+            found[metric] = None
+    return [f"test_{name}" for name in METRICS if name in found]
+
+
 def read_curves(folder: str | Path) -> pd.DataFrame:
-    """Return a row for each fold and epoch: training loss, validation and test accuracy.
+    """Return a row for each fold and epoch: training loss, validation and test score.
 
     Example:
         >>> import tempfile
@@ -77,12 +121,14 @@ def read_curves(folder: str | Path) -> pd.DataFrame:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Store(folder).__exit__(None, None, None)
         ...     list(read_curves(folder))[-4:]
-        ['epoch', 'train_loss', 'val_acc', 'test_acc']
+        ['epoch', 'train_loss', 'val_score', 'test_score']
     """
     import pandas as pd
 
     rows = _rows(folder)
-    curves = {name: [_curve(folder, row, name) for row in rows] for name in _CURVES}
+    curves = {
+        name: [_curve(folder, row, stored) for row in rows] for stored, name in _CURVES.items()
+    }
     lengths = [len(curve) for curve in curves["train_loss"]]
     keys = pd.DataFrame(rows, columns=[*_KEYS])
     frame = keys.loc[np.repeat(keys.index, lengths)].reset_index(drop=True)
@@ -128,13 +174,14 @@ def read_provenance(folder: str | Path) -> dict[str, object]:
         ...     read_provenance(folder)
         {'configuration': {}, 'data (SHA-256)': {}, 'sessions': {}}
     """
-    cells = query(
-        folder, "SELECT cells.*, classes FROM cells JOIN datasets USING (content) ORDER BY id"
-    )
+    cells = [cell | _settings(folder, cell) for cell in query(folder, _ALL_CELLS)]
+    usual = asdict(Protocol()) | {"repeat": 0, "metric": "accuracy"}
+    always = ("epochs", "batch_size", "learning_rate")
     configuration = {
         name.removeprefix("num_").replace("_", " "): list(values)
         for name in _CONFIGURATION
         if (values := dict.fromkeys(c[name] for c in cells if c[name] not in (None, "", "{}")))
+        and (name in always or list(values) != [usual.get(name)])
     }
     datasets = sorted((name, content) for content, name in labels(dataset_names(folder)).items())
     if "seed" in configuration:
@@ -180,30 +227,97 @@ def _curve(folder: str | Path, row: Mapping[str, Any], name: str) -> np.ndarray:
     return np.frombuffer(content, "<f4")
 
 
-def _cells(folder: str | Path) -> dict[int, dict[str, Any]]:
-    """Read all cells by number, each with its keys as the analysis names them."""
-    cells = query(
-        folder, "SELECT cells.*, classes FROM cells JOIN datasets USING (content) ORDER BY id"
-    )
+_ALL_CELLS = "SELECT cells.*, classes FROM cells JOIN datasets USING (content) ORDER BY id"
+
+
+def _settings(folder: str | Path, cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a cell was trained, by name; nothing where a setting was chosen in each fold."""
+    names = asdict(Protocol())
+    if cell["protocol"] is None:
+        return dict.fromkeys(names) | {"metric": cell["metric"], "choice": None}
+    given = _mapping(folder, cell["protocol"], "protocol of a cell")
+    chosen: dict[str, Any] = {"choice": None}
+    if cell["selection"] is not None:
+        selection = _mapping(folder, cell["selection"], "choices of a cell")
+        settings = [{**names, **tried["protocol"]} for tried in selection["settings"]]
+        chosen = dict.fromkeys(n for n in names if len({tried[n] for tried in settings}) > 1)
+        count, runs = len(settings), selection["final_runs"]
+        chosen["choice"] = (
+            f"chosen from {count} setting{'s' if count > 1 else ''}, "
+            f"{runs} final run{'s' if runs > 1 else ''}"
+        )
+    return {**names, **given, **chosen, "metric": cell["metric"]}
+
+
+def _cells(folder: str | Path, candidates: bool = False) -> dict[int, dict[str, Any]]:
+    """Read cells by number, each with its keys as the analysis names them."""
+    everything = query(folder, _ALL_CELLS)
+    tried = _candidates(folder, everything)
+    cells = [cell for cell in everything if (cell["key"] in tried) == candidates]
     called = labels(dataset_names(folder))
-    usual = {"num_folds": Cell.folds, **asdict(Protocol())}
-    varying = [name for name in _PROTOCOL if len({cell[name] for cell in cells} - {None}) > 1]
+    models = _model_names(cells)
+    how = {cell["id"]: _settings(folder, cell) for cell in cells}
+    for cell in cells:
+        cell |= how[cell["id"]] | {"higher_is_better": METRICS[cell["metric"]].higher_is_better}
+    usual = {"num_folds": Cell.folds, **asdict(Protocol()), "division": "", "choice": None}
+    trained = [cell for cell in cells if cell["protocol"] is not None]
+    varying = [
+        name
+        for name in _PROTOCOL
+        if len({cell[name] for cell in (cells if name in _OF_FOLDS else trained)}) > 1
+    ]
     for cell in cells:
         unusual = [
             _PROTOCOL[name].format(cell[name])
             for name in varying
-            if cell[name] not in (None, usual[name])
+            if cell[name] not in (None, "", usual[name])
         ]
-        cell |= {"dataset": called[cell["content"]], **_names(folder, cell, unusual)}
+        names = _names(folder, cell, unusual) | {"model": models[cell["model"], cell["source"]]}
+        cell |= {"dataset": called[cell["content"]], **names}
     return {cell["id"]: cell for cell in cells}
 
 
-def _rows(folder: str | Path) -> list[dict[str, Any]]:
-    """Read all folds, each with its cell."""
+def _candidates(folder: str | Path, cells: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the keys of the cells that settings were chosen from."""
+    return {
+        key
+        for cell in cells
+        if cell["selection"] is not None
+        for key in _mapping(folder, cell["selection"], "choices of a cell")["candidates"]
+    }
+
+
+def _model_names(cells: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """Return what models are called: with a hash where one name has had several sources."""
+    sources: dict[str, set[str]] = {}
+    for cell in cells:
+        sources.setdefault(cell["model"], set()).add(cell["source"])
+    names = {}
+    for model, known in sources.items():
+        digits = next(n for n in range(_SHORTEST, 65) if len({s[:n] for s in known}) == len(known))
+        for source in known:
+            shown = f"{model}@{source[:digits]}" if len(known) > 1 else model
+            names[model, source] = shown if source else model.upper()
+    return names
+
+
+def _rows(folder: str | Path, candidates: bool = False) -> list[dict[str, Any]]:
+    """Read folds, each with its cell."""
     folds = query(folder, "SELECT * FROM folds ORDER BY cell, fold")
-    cells = _cells(folder)
+    cells = _cells(folder, candidates)
+    for fold in folds:
+        fold["test_per_train"] = _test_per_train(fold)
     # Another process may have recorded more in between.
-    return [cells[fold["cell"]] | fold for fold in folds if fold["cell"] in cells]
+    rows = [cells[fold["cell"]] | fold for fold in folds if fold["cell"] in cells]
+    for row in rows:
+        if not row["division"]:  # of the paper's it is known
+            row["test_per_train"] = None
+    return rows
+
+
+def _test_per_train(fold: Mapping[str, Any]) -> float | None:
+    train, test = fold["train_graphs"], fold["test_graphs"]
+    return test / train if train and test else None
 
 
 def _late(folder: str | Path, cells: Mapping[int, dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -212,7 +326,8 @@ def _late(folder: str | Path, cells: Mapping[int, dict[str, Any]]) -> Iterator[d
     for row in query(
         folder,
         "SELECT cells.*, name AS dataset FROM cells JOIN datasets USING (content) "
-        "WHERE epochs IS NOT NULL AND id NOT IN (SELECT cell FROM signals) ORDER BY id",
+        "WHERE cells.protocol IS NOT NULL AND selection IS NULL AND source = '' "
+        "AND id NOT IN (SELECT cell FROM signals) ORDER BY id",
     ):
         if row["id"] in cells:
             of_data = methods.setdefault((row["dataset"], row["content"]), {})
@@ -225,7 +340,7 @@ def _late(folder: str | Path, cells: Mapping[int, dict[str, Any]]) -> Iterator[d
 def _names(folder: str | Path, cell: Mapping[str, Any], unusual: list[str]) -> dict[str, str]:
     given = _mapping(folder, cell["options"], "options of a cell")
     options = ", ".join(f"{name}={value}" for name, value in sorted(given.items()))
-    names = {"model": cell["model"].upper(), "options": options, "protocol": ", ".join(unusual)}
+    names = {"options": options, "protocol": ", ".join(unusual)}
     if cell["model"] in BASELINES:
         # It goes with every setting, so that its number of folds must tell it apart here.
         return names | {"aggregation": names["protocol"], "protocol": ""}

@@ -1,26 +1,25 @@
 """From what somebody asks for to the cells that are to be run."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
+from dataclasses import replace
 from itertools import product
-from numbers import Integral, Real
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..aggregations import aggregation
 from ..errors import UsageError
-from ..graphs import FeatureKind, GraphSet, load
-from ..nn import MODELS
+from ..graphs import Division, FeatureKind, FixedDivision, GraphSet, SplitsAsked, load
 from ..paper import paper_name, resolve_name
 from ..training import Protocol, Task
 from .baselines import BASELINES
-from .cell import Cell
+from .cell import Cell, Target
+from .methods import known, tasks_of
+from .selection import Selection, Setting
 
 
 class Grid(NamedTuple):
-    """The cells to run, and in words what was asked for and cannot be.
+    """The cells to run, in words what was asked for and cannot be, and what else is worth a line.
 
     Example:
         >>> Grid([], ["sgc has no aggregation sum"]).left_out
@@ -29,37 +28,50 @@ class Grid(NamedTuple):
 
     cells: list[Cell]
     left_out: list[str]
+    remarks: Sequence[str] = ()
 
 
 def expand(
     datasets: Sequence[str | GraphSet],
-    models: Sequence[str] = ("gin",),
+    models: Sequence[str | Callable[..., Any]] = ("gin",),
     aggrs: Sequence[str] | None = None,
     *,
     variant: str = "released",
     features: FeatureKind = "auto",
-    options: Mapping[str, float] | None = None,
-    protocol: Protocol | None = None,
-    folds: int = 10,
+    options: Mapping[str, object] | None = None,
+    protocol: Protocol | Sequence[Protocol] | None = None,
+    folds: int | None = None,
     seeds: Sequence[int] = (0,),
+    repeats: int = 1,
+    division: Division | None = None,
+    target: Target | None = None,
+    final_runs: int | None = None,
     baselines: Sequence[str] = (),
     data_dir: str | Path | None = None,
 ) -> Grid:
-    """Combine data sets, models, aggregations and seeds.
+    """Combine data sets, models, aggregations, settings, repeats and seeds.
 
-    An aggregation that a model does not have is left out of that model's rows, and said so.
+    An aggregation that a model does not have is left out of that model's rows, and said so; the
+    same holds for an option that only other models have.
 
     Args:
         datasets: Names, paths or functions as `gnn_vpa.graphs.load` takes them, or data sets.
-        models: Names of ``gnn_vpa.nn.MODELS``: gin, gcn, sgc, gat and deep.
+        models: Names of ``gnn_vpa.nn.MODELS``: gin, gcn, sgc, gat and deep; or models of one's own,
+            as `module:function` or as functions.
         aggrs: Of sum, mean, max, vpa (gin, gcn), default, vpa (sgc, gat) and power(p); None for
             all but powers.
         variant: The models `released`, or as `printed` in the paper.
         features: The node features.
-        options: What else `build_model` takes: width, depth, dropout, hidden, K.
-        protocol: How to train; None for the paper's protocol.
-        folds: Number of folds.
+        options: What else a model takes, ours width, depth, dropout, hidden, K; a list has values
+            to try.
+        protocol: How to train, one way or several; None for the paper's protocol.
+        folds: Number of folds; None: 10, or as many as `division` has.
         seeds: A seed for each repetition.
+        repeats: How often graphs are divided into folds, each time otherwise.
+        division: How graphs are divided into folds; None: as in the paper.
+        target: What of the data is learned; None: their `y`.
+        final_runs: Where it is given, the best setting by validation is chosen for each fold, and
+            trained so often anew.
         baselines: Of majority and wl.
         data_dir: A folder to look for data in first.
 
@@ -72,36 +84,98 @@ def expand(
         ['GIN+sum on MUTAG', 'GIN+vpa on MUTAG', 'SGC+vpa on MUTAG']
         >>> grid.left_out
         ['sgc has no aggregation sum (it has default, vpa)']
+        >>> [str(cell) for cell in expand(["PTC"], aggrs=["vpa"], options={"width": [8, 9]}).cells]
+        ['GIN+vpa (width=8) on PTC', 'GIN+vpa (width=9) on PTC']
     """
-    models = [_known("model", name, MODELS) for name in models]
-    wanted = None if aggrs is None else [aggregation(name.strip()) for name in aggrs]
-    tasks, left_out = [], []
-    for model in dict.fromkeys(models):
-        its = MODELS[model].aggregations()
-        for entry in [aggregation(n) for n in its] if wanted is None else dict.fromkeys(wanted):
-            if not MODELS[model].takes(entry):
-                has = ", ".join(its)
-                left_out.append(f"{model} has no aggregation {entry.name} (it has {has})")
-                continue
-            tasks.append(Task(model, entry.name, variant, features, _plain(options or {})))
-    for task in tasks:
-        _check(task)
+    division, target = division or Division(), target or Target()
+    _check_division(division, folds, repeats)
+    protocols = [protocol or Protocol()] if isinstance(protocol, Protocol | None) else protocol
+    methods, left_out = tasks_of(models, aggrs, variant, features, options or {})
     fixed = [
-        Task(_known("baseline", name, BASELINES), "", "", features)
+        Task(known("baseline", name, BASELINES), "", "", features)
         for name in dict.fromkeys(baselines)
     ]
-    protocol = protocol or Protocol()
-    cells = []
+    cells: list[Cell] = []
     for source, name in {source: dataset_name(source, data_dir) for source in datasets}.items():
+        # Data in memory have the target that they came with.
+        its = Target() if isinstance(source, GraphSet) else target
+        base = Cell(
+            its.name_of(name),
+            Task("none", ""),
+            None,
+            folds=division.folds or folds or Cell.folds,
+            source=source,
+            division=division,
+            target=its,
+        )
+        for seed, repeat in product(dict.fromkeys(seeds), range(repeats)):
+            run = replace(base, seed=seed, repeat=repeat)
+            for tasks in methods:
+                tried = [
+                    replace(run, task=task, protocol=protocol)
+                    for task, protocol in product(tasks, protocols)
+                ]
+                cells += tried
+                if final_runs is not None:
+                    cells.append(selecting(tried, final_runs))
         cells += [
-            Cell(name, task, protocol, folds, seed, source)
-            for seed, task in product(dict.fromkeys(seeds), tasks)
+            replace(base, task=task, repeat=repeat, metric=protocols[0].metric)
+            for repeat, task in product(range(repeats if seeds else 0), fixed)
         ]
-        cells += [Cell(name, task, None, folds, 0, source) for task in fixed]
     if not cells:
         reasons = "; ".join(left_out) or "name a data set, a model, an aggregation and a seed"
         raise UsageError(f"the grid is empty, nothing can be run: {reasons}")
-    return Grid(cells, left_out)
+    most = max((len(tasks) * len(protocols) for tasks in methods), default=0)
+    return Grid(cells, left_out, _remarks(most) if final_runs is None else ())
+
+
+def _remarks(settings: int) -> list[str]:
+    """Warn somebody who is about to choose a setting by what it comes to in the test."""
+    if settings <= 1:
+        return []
+    return [
+        f"{settings} settings of a method are rows of their own. To pick one by its test score "
+        "flatters it: --select picks by validation, for each fold."
+    ]
+
+
+def final_runs_of(select: bool, final_runs: int | None = None) -> int | None:
+    """Return how often a chosen setting is trained anew; None where none is to be chosen.
+
+    Example:
+        >>> final_runs_of(True), final_runs_of(True, 5), final_runs_of(False)
+        (3, 5, None)
+    """
+    if not select and final_runs is not None:
+        raise UsageError("final_runs: they are for what select has chosen, and select is not on")
+    return (final_runs or Selection.final_runs) if select else None
+
+
+def selecting(tried: Sequence[Cell], final_runs: int = 3) -> Cell:
+    """Return the cell that chooses one of these settings of a method for each fold.
+
+    Example:
+        >>> cells = expand(["MUTAG"], aggrs=["vpa"], options={"width": [8, 16], "depth": 2}).cells
+        >>> str(selecting(cells))
+        'GIN+vpa (depth=2, chosen from 2) on MUTAG'
+    """
+    settings = [Setting(cell.task.options, cell.protocol) for cell in tried if cell.protocol]
+    selection = Selection(tuple(dict.fromkeys(settings)), final_runs)
+    common = selection.common()
+    options = tuple(option for option in tried[0].task.options if option[0] in common)
+    return replace(tried[0], task=replace(tried[0].task, options=options), selection=selection)
+
+
+def _check_division(division: Division, folds: int | None, repeats: int) -> None:
+    if not isinstance(division, SplitsAsked | FixedDivision):
+        return
+    if folds is not None:
+        raise UsageError("folds and splits: give one of them, the splits say how many folds")
+    if repeats > 1:
+        raise UsageError(
+            "repeats and splits: splits have one division into folds; for more trainings of the "
+            "same folds give several seeds"
+        )
 
 
 def select(cells: Iterable[Cell], only: Sequence[str]) -> list[Cell]:
@@ -116,9 +190,9 @@ def select(cells: Iterable[Cell], only: Sequence[str]) -> list[Cell]:
     """
     cells = list(cells)
     names = [_names(cell) for cell in cells]
-    known = [set().union(*of_kind) for of_kind in zip(*names, strict=True)]
-    asked = {_known("--only", name, set().union(*known)) for name in only}
-    wanted = [asked & of_kind for of_kind in known]
+    by_kind = [set().union(*of_kind) for of_kind in zip(*names, strict=True)]
+    asked = {known("--only", name, set().union(*by_kind)) for name in only}
+    wanted = [asked & of_kind for of_kind in by_kind]
     chosen = [
         cell
         for cell, own in zip(cells, names, strict=True)
@@ -166,30 +240,3 @@ def _names(cell: Cell) -> tuple[set[str], set[str], set[str]]:
     with suppress(UsageError):  # one's own data set has no name in the collection
         names.add(resolve_name(cell.dataset).casefold())
     return {model, f"{model}+{aggr}"}, {aggr}, names
-
-
-def _known(what: str, name: str, known: Iterable[str]) -> str:
-    known = sorted(known)
-    if (name := name.strip().casefold()) in known:
-        return name
-    near = get_close_matches(name, known, n=1)
-    advice = f"did you mean {near[0]}?" if near else f"use {', '.join(known)}"
-    raise UsageError(f"{what}: {name!r} is unknown: {advice}")
-
-
-def _plain(options: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
-    """Return settings as numbers that a file keeps: not NumPy's, nor of a single element."""
-    plain: list[tuple[str, float]] = []
-    for name, value in sorted(options.items()):
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise UsageError(f"{name}: expected a number, got {value!r}")
-        plain.append((name, int(value) if isinstance(value, Integral) else float(value)))
-    return tuple(plain)
-
-
-def _check(task: Task) -> None:
-    """Let the model itself refuse what it cannot be built with, before anything is trained."""
-    import torch
-
-    with torch.device("meta"):
-        task.build(in_channels=1, num_classes=2)

@@ -2,21 +2,33 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from ..graphs import GraphSet, splits
-from ..training import Lane, Protocol, Task
-from ..training.lanes import families
+from ..graphs import GraphSet
+from ..training import Lane, Protocol, Task, family_of
 from .cell import Cell
 
 _FEW = 10  # numbers that are shown one by one
 
 
+class Method(NamedTuple):
+    """What is trained, and how; of a baseline there is no how.
+
+    Example:
+        >>> Method(Task("gin", "vpa"), Protocol()).task.aggr
+        'vpa'
+    """
+
+    task: Task
+    protocol: Protocol | None
+
+
 @dataclass(frozen=True)
 class Group:
-    """Cells that are trained in one go: tasks of one family, each with the same seeds.
+    """Cells that are trained in one go: methods of one family, each with the same seeds.
 
     Attributes:
-        cells: Task after task, and of each task seed after seed.
+        cells: Method after method, and of each method seed after seed and repeat after repeat.
 
     Example:
         >>> cells = [Cell("NCI1", Task("gin", aggr)) for aggr in ("sum", "mean", "vpa")]
@@ -30,10 +42,13 @@ class Group:
         first = self.cells[0]
         if len(self.cells) == 1:
             return str(first)
-        aggrs = ", ".join(task.aggr for task in self.tasks)
-        seeds = ", ".join(map(str, shortened(self.seeds)))
-        which = "" if self.seeds == [0] else f", seed{'s' if len(self.seeds) > 1 else ''} {seeds}"
-        return f"{first.task.model.upper()}{first.settings} {aggrs} on {first.data}{which}"
+        aggrs = ", ".join(dict.fromkeys(task.aggr for task, _ in self.methods))
+        settings = list(dict.fromkeys(cell.settings for cell in self.cells))
+        which = settings[0] if len(settings) == 1 else f" ({len(settings)} settings)"
+        aggrs = f" {aggrs}" if aggrs else ""
+        runs = _numbered("seed", [seed for seed, _ in self.runs])
+        runs += _numbered("repeat", [repeat for _, repeat in self.runs])
+        return f"{first.model}{which}{aggrs} on {first.data}{runs}"
 
     @property
     def key(self) -> str:
@@ -47,21 +62,21 @@ class Group:
 
     @property
     def protocol(self) -> Protocol | None:
-        """How; None for a baseline, which stands alone."""
+        """How the first is trained, all for as many epochs; None for a baseline, alone."""
         return self.cells[0].protocol
 
     @property
-    def tasks(self) -> list[Task]:
-        """The methods."""
-        return list(dict.fromkeys(cell.task for cell in self.cells))
+    def methods(self) -> list[Method]:
+        """What is trained, and how."""
+        return list(dict.fromkeys(Method(cell.task, cell.protocol) for cell in self.cells))
 
     @property
-    def seeds(self) -> list[int]:
-        """The seeds of each method."""
-        return list(dict.fromkeys(cell.seed for cell in self.cells))
+    def runs(self) -> list[tuple[int, int]]:
+        """The seed and the repeat of each run of a method."""
+        return list(dict.fromkeys((cell.seed, cell.repeat) for cell in self.cells))
 
     def lanes(self, graphs: GraphSet) -> list[Lane]:
-        """Return the trainings of each task: all folds of each seed.
+        """Return the trainings of each method: all folds of each run.
 
         Example:
             >>> from gnn_vpa.graphs import load
@@ -69,8 +84,36 @@ class Group:
             >>> len(group.lanes(load("MUTAG")))
             5
         """
-        parts = splits(graphs.y, self.cells[0].folds)
-        return [Lane(n, split, seed) for seed in self.seeds for n, split in enumerate(parts)]
+        found: dict[int, list[Lane]] = {}
+        for repeat in dict.fromkeys(repeat for _, repeat in self.runs):
+            found[repeat] = lanes_of(replace(self.cells[0], repeat=repeat), graphs)
+        return [lane._replace(seed=seed) for seed, repeat in self.runs for lane in found[repeat]]
+
+
+def lanes_of(cell: Cell, graphs: GraphSet) -> list[Lane]:
+    """Return the folds of a cell as lanes.
+
+    A lane's random numbers depend on its fold's number, which counts through the repeats.
+
+    Example:
+        >>> from gnn_vpa.graphs import load
+        >>> cell = Cell("MUTAG", Task("gin", "vpa"), folds=5, repeat=2)
+        >>> [lane.fold for lane in lanes_of(cell, load("MUTAG"))]
+        [10, 11, 12, 13, 14]
+    """
+    first = first_fold(cell)
+    parts = cell.division.splits(graphs.y, cell.folds, cell.repeat)
+    return [Lane(first + number, split, cell.seed) for number, split in enumerate(parts)]
+
+
+def first_fold(cell: Cell) -> int:
+    """Return the number of a cell's first fold among those of all repeats.
+
+    Example:
+        >>> first_fold(Cell("MUTAG", Task("gin", "vpa"), folds=5, repeat=2))
+        10
+    """
+    return cell.folds * cell.repeat
 
 
 def grouped(cells: Iterable[Cell], device: str) -> list[Group]:
@@ -82,21 +125,36 @@ def grouped(cells: Iterable[Cell], device: str) -> list[Group]:
         ['GIN sum, vpa on NCI1', 'GIN+max on NCI1']
         >>> len(grouped(cells, "cpu"))
         3
+        >>> rates = [Protocol(learning_rate=rate) for rate in (0.01, 0.001)]
+        >>> [str(group) for group in grouped([replace(cells[0], protocol=p) for p in rates], "cuda")]
+        ['GIN (2 settings) sum on NCI1']
     """
     if not shares_steps(device):
         return [Group((cell,)) for cell in cells]
-    by_method: dict[Cell, dict[int, Cell]] = {}
+    by_method: dict[Cell, dict[tuple[int, int], Cell]] = {}
     for cell in cells:
-        by_method.setdefault(replace(cell, seed=0), {})[cell.seed] = cell
-    alike: dict[object, dict[Task, list[Cell]]] = {}
-    for method, of_seed in by_method.items():
-        kind = method.dataset, method.content, method.protocol, method.folds, tuple(of_seed)
-        alike.setdefault(kind, {})[method.task] = list(of_seed.values())
-    return [
-        Group(tuple(cell for task in family for cell in rows[task]))
-        for rows in alike.values()
-        for family in families(rows)
-    ]
+        runs = by_method.setdefault(replace(cell, seed=0, repeat=0), {})
+        runs[cell.seed, cell.repeat] = cell
+    alike: dict[object, list[Cell]] = {}
+    for method, runs in by_method.items():
+        kind: object = (
+            *(method.content or method.dataset, method.folds, method.division, tuple(runs)),
+            family_of(method.task, method.protocol),
+        )
+        for cell in runs.values():
+            # Where a setting is chosen in each fold, the folds are not alike: it stands alone.
+            alike.setdefault(cell if cell.selection else kind, []).append(cell)
+    return [Group(tuple(cells)) for cells in alike.values()]
+
+
+def _numbered(what: str, numbers: Sequence[int]) -> str:
+    """Name seeds or repeats, where they are not the first alone."""
+    different = list(dict.fromkeys(numbers))
+    if different == [0]:
+        return ""
+    return (
+        f", {what}{'s' if len(different) > 1 else ''} {', '.join(map(str, shortened(different)))}"
+    )
 
 
 def shortened(numbers: Sequence[int]) -> list[int] | list[str]:

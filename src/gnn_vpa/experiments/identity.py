@@ -4,11 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from ..errors import GnnVpaError
-from ..graphs import AbsentError, GraphSet, load
+from ..errors import GnnVpaError, UsageError
+from ..graphs import AbsentError, Division, GraphSet, kind_of, load
 from ..paper import archive_content, archive_names, archive_with, paper_name
-from .cell import Cell
+from ..training import Protocol, default_metric, metric_for
+from .cell import Cell, Target
+
+_Asked = tuple[str | GraphSet, Target]
 
 _SHORTEST = 4  # digits of a content's SHA-256 that are shown
 _LONGEST = 64
@@ -64,12 +68,15 @@ def identify(
     data: dict[str, GraphSet] = {}
     absent: dict[str, AbsentError] = {}
     names = dict(known or {})
-    contents: dict[str | GraphSet, str] = {}
+    contents: dict[_Asked, str] = {}
+    divisions: dict[tuple[Division, str], Division] = {}
     for cell in cells:
-        source = cell.source or cell.dataset
-        if source not in contents:
-            contents[source] = _load(source, data_dir, data, absent)
-        content = contents[source]
+        asked = _asked(cell)
+        if asked not in contents:
+            contents[asked] = _load(asked, data_dir, data, absent)
+        content = contents[asked]
+        if (cell.division, content) not in divisions:
+            divisions[cell.division, content] = _divide(cell, content, data, absent)
         if cell.content not in ("", content):
             raise GnnVpaError(
                 f"{cell.dataset} is not what it was when the run began: start the run again"
@@ -78,14 +85,25 @@ def identify(
     called = labels(names)
     found, notes = [], []
     for cell in cells:
-        source = cell.source or cell.dataset
-        content = contents[source]
+        source, target = asked = _asked(cell)
+        content = contents[asked]
         if called[content] != cell.dataset:
             shown = source if isinstance(source, str) else source.name
             notes.append(f"{shown} is called {called[content]} in the results, after its content.")
         if isinstance(source, str) and ":" in source and content in data:
-            source = data[content]  # what a function returns is asked for once
-        found.append(replace(cell, dataset=called[content], source=source, content=content))
+            source, target = data[content], Target()  # what a function returns is asked for once
+        division = divisions[cell.division, content]
+        cell = replace(
+            cell,
+            dataset=called[content],
+            source=source,
+            content=content,
+            target=target,
+            division=division,
+            folds=division.folds or cell.folds,
+        )
+        # What cannot be learned from data that are not here is said when they are.
+        found.append(_judged(cell, data[content]) if content in data else cell)
     used = set(contents.values())
     return Identified(
         list(dict.fromkeys(found)),
@@ -127,18 +145,62 @@ def labels(names: Mapping[str, str]) -> dict[str, str]:
     raise GnnVpaError(f"data sets cannot be told apart by name: {', '.join(called.values())}")
 
 
+def _asked(cell: Cell) -> _Asked:
+    return cell.source or cell.dataset, cell.target
+
+
+def _divide(
+    cell: Cell, content: str, data: Mapping[str, GraphSet], absent: Mapping[str, AbsentError]
+) -> Division:
+    """Return the division of a cell's data."""
+    if content in data:
+        return cell.division.of(data[content])
+    if cell.division != Division():
+        raise absent[content]
+    return cell.division
+
+
+def _judged(cell: Cell, graphs: GraphSet) -> Cell:
+    """Return a cell with the metric that it is judged by.
+
+    What is the usual choice for such targets is written as such, whether or not it was asked for,
+    so that the same numbers have the same key.
+    """
+    kind = kind_of(graphs.y)
+    asked = cell.metric if cell.protocol is None else cell.protocol.metric
+    try:
+        metric = metric_for(asked, kind)
+    except UsageError as error:
+        raise UsageError(f"{cell.dataset}: {error}") from None
+    return replace(cell, metric=metric.name, **_with_usual_metric(cell, default_metric(kind).name))
+
+
+def _with_usual_metric(cell: Cell, usual: str) -> dict[str, Any]:
+    def plain(protocol: Protocol) -> Protocol:
+        return replace(protocol, metric="auto") if protocol.metric == usual else protocol
+
+    if cell.protocol is None:
+        return {}
+    changed: dict[str, Any] = {"protocol": plain(cell.protocol)}
+    if (selection := cell.selection) is not None:
+        settings = tuple(s._replace(protocol=plain(s.protocol)) for s in selection.settings)
+        changed["selection"] = replace(selection, settings=tuple(dict.fromkeys(settings)))
+    return changed
+
+
 def _load(
-    source: str | GraphSet,
+    asked: _Asked,
     data_dir: str | Path | None,
     data: dict[str, GraphSet],
     absent: dict[str, AbsentError],
 ) -> str:
     """Load a data set into `data`, or note that it is absent, and return its content."""
+    source, target = asked
     try:
-        graphs = load(source, data_dir)
+        graphs = _with_target(source, target, data_dir)
     except AbsentError as error:
         content = archive_content(error.archive)
-        if content is None:
+        if content is None or target != Target():
             raise
         absent[content] = error
         return content
@@ -148,6 +210,10 @@ def _load(
         graphs = replace(graphs, name=archive)
     data.setdefault(content, graphs)
     return content
+
+
+def _with_target(source: str | GraphSet, target: Target, data_dir: str | Path | None) -> GraphSet:
+    return load(source, data_dir, target.column, target.kind)
 
 
 def _benchmark(content: str) -> str | None:

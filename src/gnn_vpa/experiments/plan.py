@@ -30,28 +30,35 @@ class Needs:
         return in_bytes(self.memory)
 
 
-def needs(group: Group, graphs: GraphSet, device: str) -> Needs:
+def needs(group: Group, graphs: GraphSet, device: str) -> Needs | None:
     """Return what the largest steps of a group will need; of its cells one by one on the CPU.
 
-    There it may be more at once: alike nodes are merged when the training begins.
+    There it may be more at once: alike nodes are merged when the training begins. Where a setting
+    is chosen in each fold, the first stands for all. Of a baseline, and of a model of one's own,
+    nothing is known.
 
     Example:
         >>> from gnn_vpa.experiments import expand, grouped
         >>> from gnn_vpa.graphs import load
         >>> (group,) = grouped(expand(["MUTAG"], aggrs=["vpa"]).cells, "cpu")
-        >>> needs(group, load("MUTAG"), "cpu").lanes
-        5
+        >>> str(needs(group, load("MUTAG"), "cpu"))
+        '482 MB'
     """
-    assert group.protocol is not None
+    first = group.cells[0]
+    if group.protocol is None or first.task.source:
+        return None
     if not shares_steps(device):
         rows = graphs.num_nodes / max(graphs.num_graphs, 1) * group.protocol.batch_size
-        cuts = cut_evenly(group.cells[0].folds, room_in_cache(rows), shares=2)
+        cuts = cut_evenly(first.folds, room_in_cache(rows), shares=2)
         whole = memory_of_process(group.cells, {group.content: DataSize.of(graphs)})
         return Needs(max(end - begin for begin, end in pairwise(cuts)), whole)
     import torch
 
-    tasks, lanes = group.tasks, group.lanes(graphs)
+    lanes, tasks = group.lanes(graphs), list(dict.fromkeys(task for task, _ in group.methods))
+    if first.selection is not None:
+        tasks = [first.candidates()[0].task]
+        lanes = lanes * first.selection.final_runs
     family = Family(graphs, tasks, group.protocol, torch.device(device), torch.float32, True)
-    trainings = [Training(task, lane) for task in tasks for lane in lanes]
+    trainings = [Training(task, lane) for task, _ in group.methods for lane in lanes]
     most = max(len(side) for side in family.groups(trainings))
     return Needs(most, most * family.memory())

@@ -3,27 +3,30 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from ..errors import GnnVpaError, UsageError
-from ..graphs import GraphSet, features, splits
+from ..graphs import GraphSet, features
 from ..host import Host
-from ..training import Outcome, Task, fit
+from ..training import Lane, Outcome, Protocol, Task, fit, own
+from ..training.checks import check_targets
 from ..training.workers import Killed
 from .baselines import fit_baseline, obstacle
 from .cell import Cell
-from .groups import Group, grouped
+from .finals import choices, train_chosen
+from .groups import Group, first_fold, grouped, lanes_of
 from .identity import Identified, identify
 from .locks import is_abandoned, release_abandoned, try_lock
 from .memory import DataSize, in_bytes, memory_of_process, reason
 from .progress import Progress
 from .provenance import device_name
+from .remarks import remarks
 from .signals import initial_signals
-from .store import Store, dataset_names
+from .store import Result, Store, dataset_names
 from .workers import Assistants, Order, Team, asked, run_alone, single_thread
 
 _POLL_S = 0.5
@@ -85,24 +88,37 @@ def run_grid(
             if cell.content in found.absent:
                 raise found.absent[cell.content]
         _check(pending, data)
+        for text in remarks(pending, data):
+            progress.note(text)
         pending = [cell for cell in pending if _is_possible(cell, data[cell.content], progress)]
         _register(store, found)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending:
-            if not isinstance(workers, Team):
-                workers = _team(pending, data, device, workers, progress)
-            order = Order(pending, Path(out), data_dir, device, workers.folds)
             session = store.begin(device_name(device), configuration or {})
-            worker = _Worker(store, session, data, progress, order, _Rescue(order, progress))
-            try:
-                with single_thread(device), Assistants(workers, order):
-                    worker.run()
-            finally:
-                release_abandoned(checkpoints)
+            for stage in _stages(pending):
+                team = (
+                    workers
+                    if isinstance(workers, Team)
+                    else _team(stage, data, device, workers, progress)
+                )
+                order = Order(stage, Path(out), data_dir, device, team.folds)
+                worker = _Worker(store, session, data, progress, order, _Rescue(order, progress))
+                try:
+                    with single_thread(device), Assistants(team, order):
+                        worker.run()
+                finally:
+                    release_abandoned(checkpoints)
             store.end(session)
-        _add_signals(store, cells, data)
+        _add_signals(store, cells, data, progress)
     with suppress(OSError):  # there is none, or another process still uses it
         checkpoints.rmdir()
+
+
+def _stages(pending: Sequence[Cell]) -> list[list[Cell]]:
+    """Divide cells into those that stand by themselves and those that choose between these."""
+    tried = [cell for cell in pending if cell.selection is None]
+    choosing = [cell for cell in pending if cell.selection is not None]
+    return [stage for stage in (tried, choosing) if stage]
 
 
 def assist(order: Order, progress: Progress) -> None:
@@ -132,6 +148,11 @@ def _team(
     progress: Progress,
 ) -> Team:
     """Choose the number of processes, and say why where nobody has asked for one."""
+    for model in dict.fromkeys(cell.task.model for cell in pending if cell.task.source):
+        if (why := own.elsewhere(model)) is not None:
+            if device == "cpu":
+                progress.note(f"1 process: {model} cannot be shared with others, {why}")
+            return Team(1)
     if device != "cpu" or workers or asked():
         return Team.of(device, len(pending), workers)
     sizes = {content: DataSize.of(graphs) for content, graphs in data.items()}
@@ -228,31 +249,94 @@ class _Worker:
         alone = share * (1 if group.protocol is None else self.order.folds)
         self.store.record(results, session=self.session, seconds=alone, device=self.order.device)
         _tidy(self.checkpoints, {cell.key for cell in group.cells})
-        for cell, outcomes in results:
+        for cell, outcomes, *_ in results:
             del self.unreported[cell.key]
             for outcome in outcomes:
                 if (epoch := outcome.diverged_epoch) is not None:
-                    self.progress.note(f"{cell}: fold {outcome.fold} diverged in epoch {epoch}")
+                    fold = outcome.fold - first_fold(cell)
+                    self.progress.note(f"{cell}: fold {fold} diverged in epoch {epoch}")
             self.progress.finish(cell, outcomes, share)
 
-    def _results(self, group: Group, graphs: GraphSet) -> list[tuple[Cell, list[Outcome]]]:
-        lanes, folds = group.lanes(graphs), group.cells[0].folds
-        if group.protocol is None:
-            (task,) = group.tasks
-            outcomes = fit_baseline(task.model, graphs, task.features, lanes)
+    def _results(self, group: Group, graphs: GraphSet) -> list[Result]:
+        first = group.cells[0]
+        if first.selection is not None:
+            choice = choices(first, self.store)
+            train = _Finals(self, group, graphs, parts=len(set(choice)))
+            return [train_chosen(first, graphs, choice, train)]
+        lanes, methods = group.lanes(graphs), group.methods
+        if first.protocol is None:
+            outcomes = fit_baseline(
+                first.task.model, graphs, first.task.features, lanes, first.metric
+            )
         else:
-            with _explained(self.order.device):
-                outcomes = fit(
-                    graphs,
-                    group.tasks,
-                    group.protocol,
-                    lanes,
-                    device=self.order.device,
-                    checkpoint=self.checkpoints / f"{group.key}.pt",
-                    progress=partial(self.progress.epochs, group),
-                    workers=self.order.folds,
-                )
-        return [(cell, outcomes[n * folds : (n + 1) * folds]) for n, cell in enumerate(group.cells)]
+            outcomes = self.fit(
+                graphs,
+                [task for task, _ in methods],
+                [protocol for _, protocol in methods if protocol is not None],
+                lanes,
+                checkpoint=self.checkpoints / f"{group.key}.pt",
+                progress=partial(self.progress.epochs, group),
+            )
+        count = first.folds
+        sizes = [(len(lane.split.train), len(lane.split.test)) for lane in lanes] * len(methods)
+        return [
+            Result(cell, outcomes[begin : begin + count], sizes=sizes[begin : begin + count])
+            for begin, cell in zip(range(0, len(outcomes), count), group.cells, strict=True)
+        ]
+
+    def fit(
+        self,
+        graphs: GraphSet,
+        tasks: Sequence[Task],
+        protocols: Sequence[Protocol],
+        lanes: Sequence[Lane],
+        *,
+        checkpoint: Path,
+        progress: Callable[[int], None],
+    ) -> list[Outcome]:
+        """Train, with the processes and on the device that the order names."""
+        with _explained(self.order.device):
+            return fit(
+                graphs,
+                tasks,
+                protocols,
+                lanes,
+                device=self.order.device,
+                checkpoint=checkpoint,
+                progress=progress,
+                workers=self.order.folds,
+            )
+
+
+@dataclass
+class _Finals:
+    """Trains the settings that were chosen in a cell's folds, one after the other."""
+
+    worker: _Worker
+    group: Group
+    graphs: GraphSet
+    parts: int  # number of different settings
+    done: int = 0
+
+    def __call__(
+        self, task: Task, protocol: Protocol, lanes: Sequence[Lane], name: str
+    ) -> list[Outcome]:
+        outcomes = self.worker.fit(
+            self.graphs,
+            [task],
+            [protocol],
+            lanes,
+            checkpoint=self.worker.checkpoints / f"{self.group.key}.{name}.pt",
+            progress=partial(self._tell, protocol.epochs),
+        )
+        self.done += 1
+        return outcomes
+
+    def _tell(self, epochs: int, done: int) -> None:
+        """Tell how far all of them are, as a part of the epochs that the group shows."""
+        assert self.group.protocol is not None
+        share = (self.done + done / epochs) / self.parts
+        self.worker.progress.epochs(self.group, int(share * self.group.protocol.epochs))
 
 
 class _Rescue:
@@ -356,24 +440,55 @@ def resolve_device(device: str) -> str:
 
 def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
     """Find what is wrong with the data before hours are spent on the cells before it."""
-    needed = {(cell.content, cell.folds, cell.task.features): cell.dataset for cell in cells}
-    for (content, folds, kind), name in needed.items():
-        try:
-            splits(data[content].y, folds)
-            features(data[content], kind)
-        except UsageError as error:
-            raise UsageError(f"{name}: {error}") from error
+    cells = list(cells)
+    seen = {(cell.content, cell.task.features): cell for cell in cells}
+    for cell in seen.values():
+        with _about(cell):
+            features(data[cell.content], cell.task.features)
+    divided: dict[object, list[Cell]] = {}
+    for cell in cells:
+        division = (cell.content, cell.folds, cell.division, cell.repeat)
+        divided.setdefault(division, []).append(cell)
+    for (cell, *others) in divided.values():
+        with _about(cell):
+            lanes = lanes_of(cell, data[cell.content])
+        protocols = {c.protocol: None for c in (cell, *others) if c.protocol is not None}
+        check_targets(data[cell.content], protocols, lanes)
+    for content, task in {(cell.content, cell.task): None for cell in cells if cell.task.source}:
+        own.check(data[content], task)
 
 
-def _add_signals(store: Store, cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
+@contextmanager
+def _about(cell: Cell) -> Iterator[None]:
+    """Name the data set in what is refused."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{cell.dataset}: {error}") from error
+
+
+def _add_signals(
+    store: Store, cells: Iterable[Cell], data: Mapping[str, GraphSet], progress: Progress
+) -> None:
     """Record what each method starts with, so that nobody needs the data for it later."""
     lacking = store.without_signals()
     methods: dict[tuple[str, Task], list[Cell]] = {}
     for cell in cells:
-        if cell.key in lacking and cell.protocol is not None and cell.content in data:
+        is_trained = cell.protocol is not None and cell.selection is None
+        if cell.key in lacking and is_trained and cell.content in data:
             methods.setdefault((cell.content, cell.task), []).append(cell)
+    told: set[str] = set()
     for (content, task), of_method in methods.items():
-        store.add_signals(of_method, initial_signals(data[content], task))
+        try:
+            signals = initial_signals(data[content], task)
+        except GnnVpaError as error:
+            if not task.source:
+                raise
+            if task.model not in told:  # whatever its options are
+                told.add(task.model)
+                progress.note(f"{task.model}: its signal at the start is not recorded: {error}")
+            continue
+        store.add_signals(of_method, signals)
 
 
 def _is_possible(cell: Cell, graphs: GraphSet, progress: Progress) -> bool:

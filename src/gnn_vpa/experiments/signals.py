@@ -1,11 +1,14 @@
 """The signal that a training starts with: a method's initial weights, probed on a few graphs."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import GnnVpaError
 from ..graphs import GraphSet, load
-from ..training import Task
+from ..training import Task, own
+
+if TYPE_CHECKING:
+    from ..signal import Report
 
 _GRAPHS = 16
 
@@ -43,17 +46,9 @@ def initial_signals(graphs: GraphSet, task: Task, count: int = _GRAPHS) -> list[
         >>> [signal.layer for signal in initial_signals(load("MUTAG"), Task("gin", "vpa"))]
         ['convs.0', 'convs.1', 'convs.2', 'convs.3']
     """
-    from ..signal import probe
-    from ..signal.internal import layers_of, papers_model
+    from ..signal.internal import layers_of
 
-    subject = papers_model(
-        *(graphs, task.model, task.aggr),
-        variant=task.variant,
-        kind=task.features,
-        size=count,
-        **dict(task.options),
-    )
-    report = probe(subject.model, *subject.lessons[0].args)
+    report = _probe_own(graphs, task, count) if task.source else _probe_ours(graphs, task, count)
     return [
         Signal(
             step.name,
@@ -63,6 +58,35 @@ def initial_signals(graphs: GraphSet, task: Task, count: int = _GRAPHS) -> list[
         )
         for step in layers_of(report.steps)
     ]
+
+
+def _probe_ours(graphs: GraphSet, task: Task, count: int) -> "Report":
+    from ..signal import probe
+    from ..signal.internal import papers_model
+
+    subject = papers_model(
+        *(graphs, task.model, task.aggr),
+        variant=task.variant,
+        kind=task.features,
+        size=count,
+        **dict(task.options),
+    )
+    return probe(subject.model, *subject.lessons[0].args)
+
+
+def _probe_own(graphs: GraphSet, task: Task, count: int) -> "Report":
+    import torch
+
+    from ..signal import probe
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = own.own_model(task, graphs)
+        ids = torch.randperm(graphs.num_graphs)[:count]
+    source = own.Source(graphs, task.features, torch.device("cpu"), torch.float32)
+    adapter = own.Adapter.of(model, task.model)
+    args, kwargs = adapter(lambda *args, **kwargs: (args, kwargs), source.cut(ids))
+    return probe(model, *args, **kwargs)
 
 
 def late_signals(name: str, content: str, tasks: Iterable[Task]) -> dict[Task, list[Signal]]:

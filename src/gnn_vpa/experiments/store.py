@@ -8,18 +8,40 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ..errors import UsageError
-from ..graphs import GraphSet
+from ..graphs import GraphSet, kind_of
 from ..training import Outcome
 from . import _sqlite
 from .cell import Cell
+from .groups import first_fold
 from .provenance import commit, versions
 from .signals import Signal
 
 FILE = "results.sqlite"
 """The results' name in the folder of a run."""
+
+
+class Result(NamedTuple):
+    """What came of a cell.
+
+    Attributes:
+        cell: The cell.
+        outcomes: One for each of its folds.
+        chosen: Where settings were chosen from, which one in each fold, by name.
+        sizes: Number of training and of test graphs of each fold.
+
+    Example:
+        >>> from gnn_vpa.training import Task
+        >>> Result(Cell("MUTAG", Task("gin", "vpa")), []).chosen is None
+        True
+    """
+
+    cell: Cell
+    outcomes: Sequence[Outcome]
+    chosen: Sequence[Mapping[str, object]] | None = None
+    sizes: Sequence[tuple[int | None, int | None]] | None = None
 
 
 class Store:
@@ -103,7 +125,8 @@ class Store:
 
     def register(self, name: str, graphs: GraphSet) -> None:
         """Record a data set; one content has one name, the first by alphabet."""
-        sizes = (graphs.num_nodes, graphs.num_edges, graphs.num_classes)
+        classes = graphs.num_classes if kind_of(graphs.y) == "classes" else None
+        sizes = (graphs.num_nodes, graphs.num_edges, classes)
         values = (graphs.checksum(), name, *sizes)
         with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
             self._connection.execute(
@@ -114,7 +137,7 @@ class Store:
 
     def record(
         self,
-        results: Iterable[tuple[Cell, Sequence[Outcome]]],
+        results: Iterable[Result],
         *,
         session: int,
         seconds: float,
@@ -123,19 +146,44 @@ class Store:
         """Record all folds of cells that were run in one go, in one transaction.
 
         Args:
-            results: What was run, its data set registered, and an outcome for each of its folds.
+            results: What was run, its data set registered.
             session: From `begin`.
             seconds: What a whole cell took. Folds are trained side by side, so that each gets an
                 equal share.
             device: What it ran on.
         """
         with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
-            for cell, outcomes in results:
+            for cell, outcomes, chosen, sizes in results:
                 number = self._insert("cells", {**_description(cell), "session": session})
-                for outcome in outcomes:
-                    row = _fold(outcome)
-                    share = {"seconds": seconds / len(outcomes), "device": device}
-                    self._insert("folds", {"cell": number, **row, **share})
+                first, count = first_fold(cell), len(outcomes)
+                nothing: list[None] = [None] * count
+                graphs = sizes or [(None, None)] * count
+                for outcome, choice, (train, test) in zip(
+                    outcomes, chosen or nothing, graphs, strict=True
+                ):
+                    # Within the results folds are counted anew in each repeat.
+                    place = {"cell": number, "fold": outcome.fold - first}
+                    more = {
+                        "seconds": seconds / count,
+                        "device": device,
+                        "chosen": None if choice is None else json.dumps(choice),
+                        "train_graphs": train,
+                        "test_graphs": test,
+                    }
+                    self._insert("folds", {**place, **_fold(outcome), **more})
+                    for name, (valid, tested) in outcome.scores.items():
+                        row = {"metric": name, "valid": float(valid), "test": float(tested)}
+                        self._insert("scores", {**place, **row})
+
+    def validation_scores(self, key: str) -> list[float]:
+        """Return the validation scores of a recorded cell's folds, NaN for one that diverged.
+
+        Nothing else of a cell may choose between settings: test scores are not looked at.
+        """
+        sql = "SELECT val_score FROM folds JOIN cells ON id = cell WHERE key = ? ORDER BY fold"
+        with _sqlite.explained(self.path):
+            rows = self._connection.execute(sql, (key,)).fetchall()
+        return [float("nan") if score is None else score for (score,) in rows]
 
     def without_signals(self) -> set[str]:
         """Return the keys of the recorded cells whose signal at the start is not."""
@@ -183,6 +231,21 @@ def query(folder: str | Path, sql: str) -> list[dict[str, Any]]:
         return [dict(row) for row in connection.execute(sql)]
 
 
+def query_tuples(folder: str | Path, sql: str) -> list[tuple[Any, ...]]:
+    """Do as `query`, for many rows: without the names of columns.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Store(folder).__exit__(None, None, None)
+        ...     query_tuples(folder, "SELECT count(*) FROM cells")
+        [(0,)]
+    """
+    path = Path(folder) / FILE
+    with closing(_sqlite.connect(path, create=False)) as connection, _sqlite.explained(path):
+        return connection.execute(sql).fetchall()
+
+
 def dataset_names(folder: str | Path) -> dict[str, str]:
     """Return what the data sets of a run's results are called by themselves, by content.
 
@@ -208,27 +271,32 @@ def finished(folder: str | Path) -> set[str]:
     return {row["key"] for row in query(folder, "SELECT key FROM cells")}
 
 
-def fold_accuracies(folder: str | Path, cell: Cell) -> list[float]:
-    """Return the test accuracies of a finished cell's folds, without those that diverged.
+def fold_scores(folder: str | Path, cell: Cell) -> list[float]:
+    """Return the test scores of a finished cell's folds, without those that diverged.
 
     Example:
         >>> import tempfile
         >>> from gnn_vpa.training import Task
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Store(folder).__exit__(None, None, None)
-        ...     fold_accuracies(folder, Cell("MUTAG", Task("gin", "vpa"), content="5b996644"))
+        ...     fold_scores(folder, Cell("MUTAG", Task("gin", "vpa"), content="5b996644"))
         []
     """
     rows = query(
         folder,
-        "SELECT test_acc FROM folds JOIN cells ON id = cell "
+        "SELECT test_score FROM folds JOIN cells ON id = cell "
         f"WHERE key = '{cell.key}' AND status = 'done' ORDER BY fold",
     )
-    return [row["test_acc"] for row in rows]
+    return [row["test_score"] for row in rows]
 
 
 def _description(cell: Cell) -> dict[str, object]:
-    task, protocol = cell.task, cell.protocol
+    task = cell.task
+    protocol = cell.protocol and cell.protocol.settings()
+    if cell.selection is not None:  # each fold has its own: what all of them have is the cell's
+        common = cell.selection.common()
+        protocol = {name: value for name, value in (protocol or {}).items() if name in common}
+    usual = protocol or {}
     return {
         "key": cell.key,
         "content": cell.content,
@@ -239,27 +307,32 @@ def _description(cell: Cell) -> dict[str, object]:
         "options": json.dumps(dict(task.options)),
         "num_folds": cell.folds,
         "seed": cell.seed,
-        "epochs": protocol and protocol.epochs,
-        "batch_size": protocol and protocol.batch_size,
-        "learning_rate": protocol and protocol.learning_rate,
+        **{name: usual.get(name) for name in ("epochs", "batch_size", "learning_rate")},
+        "source": task.source,
+        "protocol": None if protocol is None else json.dumps(protocol),
+        "metric": cell.metric,
+        "repeat": cell.repeat,
+        "division": cell.division.name,
+        "selection": None if cell.selection is None else json.dumps(_choices(cell)),
     }
+
+
+def _choices(cell: Cell) -> dict[str, object]:
+    assert cell.selection is not None
+    keys = [candidate.key for candidate in cell.candidates()]
+    return {**cell.selection.described(), "candidates": keys}
 
 
 def _fold(outcome: Outcome) -> dict[str, object]:
-    curves = {
-        "curve_train_loss": outcome.curve_train_loss,
-        "curve_val_acc": outcome.curve_val,
-        "curve_test_acc": outcome.curve_test,
-    }
+    curves = ("curve_train_loss", "curve_val", "curve_test")
     return {
-        "fold": outcome.fold,
         "best_epoch": outcome.best_epoch,
         "train_loss": float(outcome.train_loss),
-        "val_acc": float(outcome.val_score),
-        "test_acc": float(outcome.test_score),
+        "val_score": float(outcome.val_score),
+        "test_score": float(outcome.test_score),
         "status": "done" if outcome.diverged_epoch is None else "diverged",
         "diverged_epoch": outcome.diverged_epoch,
-        **{name: curve.astype("<f4").tobytes() for name, curve in curves.items()},
+        **{name: getattr(outcome, name).astype("<f4").tobytes() for name in curves},
     }
 
 

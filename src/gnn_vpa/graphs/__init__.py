@@ -3,6 +3,12 @@
 from .cache import cache_dir as cache_dir
 from .cache import read_cached as read_cached
 from .colours import refine as refine
+from .divisions import Division as Division
+from .divisions import FixedDivision as FixedDivision
+from .divisions import GroupedDivision as GroupedDivision
+from .divisions import GroupsAsked as GroupsAsked
+from .divisions import SplitsAsked as SplitsAsked
+from .divisions import division as division
 from .download import TU_COLLECTION as TU_COLLECTION
 from .download import download as download
 from .features import FeatureKind as FeatureKind
@@ -29,15 +35,21 @@ from .tu import read_tu as read_tu
 __all__ = [
     "TU_COLLECTION",
     "AbsentError",
+    "Division",
     "FeatureKind",
     "Features",
+    "FixedDivision",
     "GraphSet",
+    "GroupedDivision",
+    "GroupsAsked",
     "Level",
     "Merged",
     "Numbering",
     "Split",
+    "SplitsAsked",
     "TargetKind",
     "cache_dir",
+    "division",
     "download",
     "download_dir",
     "features",

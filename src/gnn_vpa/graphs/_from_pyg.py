@@ -1,7 +1,7 @@
 """A user's own PyG graphs as one data set."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -11,6 +11,9 @@ from ..errors import GnnVpaError, UsageError
 from .graphset import GraphSet
 from .numbering import Numbering
 from .targets import MISSING, NO_TARGET, TargetKind, Targets, targets_of
+
+_OF_EDGES = ("edge_attr", "edge_weight")
+_READ = ("x", "edge_index", "y", "num_nodes", "pos", *_OF_EDGES)  # what else there is are columns
 
 
 def from_pyg(
@@ -37,7 +40,7 @@ def from_pyg(
     if first:  # a batch of many: its own messages count from here
         name = f"{name} from {first} on"
     order = (targets * nodes + sources).argsort(stable=True)
-    attributes = _stack([graph.edge_attr for graph in graphs])
+    attributes, weights = (_stack([graph.get(n) for graph in graphs]) for n in _OF_EDGES)
     try:
         return GraphSet(
             name=name if target in ("y", NO_TARGET) else f"{name}:{target}",
@@ -48,6 +51,9 @@ def from_pyg(
             node_attributes=_stack([graph.x for graph in graphs]),
             edge_attributes=None if attributes is None else attributes[order],
             class_names=learned.class_names,
+            edge_weights=None if weights is None else weights[order],
+            positions=_stack([graph.pos for graph in graphs]),
+            columns={} if target == NO_TARGET else _single_values(graphs),
             numbering=Numbering(classes=learned.classes),
         )
     except GnnVpaError as error:  # a number that is not finite: the user's own
@@ -66,6 +72,24 @@ def _targets(
         raise UsageError(f"{name}, {error}") from None
 
 
+def _single_values(graphs: list[Data]) -> dict[str, list[Any]]:
+    """Return what every graph has one value of, by name."""
+    found: dict[str, list[Any]] = {}
+    for name in graphs[0].keys():  # noqa: SIM118  (a graph is no mapping)
+        if name in _READ:
+            continue
+        values = [_single(graph.get(name)) for graph in graphs]
+        if all(value is not None for value in values):
+            found[name] = values
+    return found
+
+
+def _single(value: object) -> Any:
+    if isinstance(value, Tensor) and value.numel() == 1:
+        return value.item()
+    return value if isinstance(value, bool | int | float | str) else None
+
+
 def _fault(graph: object, other: Data, target: str, number: int) -> str | None:
     """Say what is wrong with a graph, if anything, beside another with this number."""
     if not isinstance(graph, Data):
@@ -77,12 +101,15 @@ def _fault(graph: object, other: Data, target: str, number: int) -> str | None:
         return f"edge_index goes from {edges.min()} to {edges.max()}, with {nodes} nodes"
     if target != NO_TARGET and graph.get(target) is None:
         return f"it has no {target}, which is to be learned: give it, or NaN where it is missing"
-    for field, rows in (("x", nodes), ("edge_attr", edges.size(1))):
+    sizes = {"x": nodes, "pos": nodes, **dict.fromkeys(_OF_EDGES, edges.size(1))}
+    for field, rows in sizes.items():
         value = graph.get(field)
         if _columns(value) != _columns(other.get(field)):
             return f"{field} has other columns than that of graph {number}"
         if value is not None and len(value) != rows:
             return f"{field} must have {rows} rows, but has {len(value)}"
+    if _columns(graph.get("edge_weight")) not in (None, 1):
+        return "edge_weight must be one number for each edge; give several as edge_attr"
     return None
 
 

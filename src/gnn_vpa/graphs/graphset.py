@@ -2,10 +2,10 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -41,6 +41,10 @@ class GraphSet:
         graph_attributes: Numbers that may be learned instead of `y`, see `with_target`: [G, C],
             float32, NaN where one is missing.
         class_names: What the classes are called, where they are text.
+        edge_weights: One for each edge, in the order of `col`: [E, 1], float32.
+        positions: Coordinates of the nodes: [N, P], float32.
+        columns: What else each graph has, by name: groups that stay together, masks. No network
+            sees it, and it is no part of the content.
         numbering: What classes and labels were called, where they were numbers.
 
     Raises:
@@ -67,6 +71,9 @@ class GraphSet:
     edge_attributes: Tensor | None = None
     graph_attributes: Tensor | None = None
     class_names: tuple[str, ...] | None = None
+    edge_weights: Tensor | None = None
+    positions: Tensor | None = None
+    columns: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     numbering: Numbering = dataclasses.field(default_factory=Numbering)
 
     def __post_init__(self) -> None:
@@ -86,6 +93,8 @@ class GraphSet:
             ("node_attributes", self.num_nodes),
             ("edge_attributes", self.num_edges),
             ("graph_attributes", self.num_graphs),
+            ("edge_weights", self.num_edges),
+            ("positions", self.num_nodes),
         ):
             tensor = getattr(self, field)
             if tensor is not None and (tensor.dim() != 2 or len(tensor) != rows):
@@ -171,6 +180,10 @@ class GraphSet:
             data.x = own.matrix(slice(first, last))
         if self.edge_attributes is not None:
             data.edge_attr = self.edge_attributes[edges][order]
+        if self.edge_weights is not None:
+            data.edge_weight = self.edge_weights[edges, 0][order]
+        if self.positions is not None:
+            data.pos = self.positions[first:last]
         return data
 
     def to_pyg(self) -> list[Data]:
@@ -193,7 +206,8 @@ class GraphSet:
         """Make a data set of one's own graphs.
 
         Edges are kept as they are, parallel ones and self-loops too. Classes are numbered in
-        sorted order; `x` becomes the node attributes and `edge_attr` the edge attributes.
+        sorted order; `x` becomes the node attributes and `edge_attr` the edge attributes;
+        `edge_weight` and `pos` are kept for models of one's own.
 
         Args:
             graphs: The graphs.
@@ -304,12 +318,12 @@ class GraphSet:
 
     def _check_finite(self) -> None:
         """No network learns from a number that is not finite, but one that diverges has a score."""
-        for field in ("node_attributes", "edge_attributes"):
+        for field in ("node_attributes", "edge_attributes", "edge_weights", "positions"):
             tensor = getattr(self, field)
             if tensor is None or bool(torch.isfinite(tensor).all()):
                 continue
             row, column = torch.isfinite(tensor).logical_not().nonzero()[0].tolist()
-            where = self._node(row) if field == "node_attributes" else self._edge(row)
+            where = self._edge(row) if field.startswith("edge") else self._node(row)
             raise GnnVpaError(
                 f"{self.name}: {field} of {where}, column {column} (counted from 0) is "
                 f"{tensor[row, column].item()}: give a finite number of 32 bits, or leave the "

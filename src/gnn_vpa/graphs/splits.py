@@ -1,14 +1,20 @@
-"""The paper's ten splits into training, validation and test graphs."""
+"""Folds of training, validation and test graphs: the paper's, and the same for other targets."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..errors import UsageError
+from .targets import kind_of, known
 
 _TRAIN_SHARE = 0.888889  # of what is not test: 8/10, 1/10 and 1/10 of all, as released
+_REST_PARTS = 9  # so many parts has what is not test; groups divide it, and one is for validation
+
+Indices = NDArray[np.int64]
 
 
 class Split(NamedTuple):
@@ -24,34 +30,63 @@ class Split(NamedTuple):
     test: Tensor
 
 
-def splits(y: Tensor, folds: int = 10, seed: int = 42) -> list[Split]:
+def splits(
+    y: Tensor, folds: int = 10, seed: int = 42, groups: NDArray[np.int64] | None = None
+) -> list[Split]:
     """Split graphs as the paper's released code does.
 
-    The test folds are stratified and shuffled; of the other graphs a stratified ninth is the
-    validation set. The same seed serves every fold.
+    The test folds are shuffled, and of the other graphs a ninth is the validation set; both are
+    stratified where the target are classes. Several labels at once and numbers have no strata that
+    everybody would agree on: their folds are shuffled alone. The same seed serves every fold.
+    Graphs without any target are in no part.
 
     Args:
-        y: Class of each graph: [G].
+        y: Target of each graph, see `GraphSet`: [G] or [G, T].
         folds: Number of folds, and so of splits.
         seed: Seed of all the shuffling.
+        groups: Group of each graph: [G]. Those of one group stay together in every split, and
+            classes are stratified as far as that allows.
 
     Raises:
-        UsageError: A class has fewer members than there are folds, or `y` are no classes.
+        UsageError: A class has fewer members than there are folds, or there are too few graphs or
+            groups.
 
     Example:
         >>> ten = splits(torch.arange(100) % 2)
         >>> [len(part) for part in ten[0]]
         [80, 10, 10]
     """
-    from sklearn.model_selection import StratifiedKFold, train_test_split
-
     if folds < 2 or len(y) == 0:
         raise UsageError(
             f"{folds} fold(s) of {len(y)} graph(s): 2 folds or more, and graphs, please"
         )
-    if y.is_floating_point():
-        raise UsageError(f"y must be whole numbers, the classes, but is of {y.dtype}")
-    labels = y.numpy()
+    there = graphs_with_target(y).numpy()
+    classes = y.numpy()[there] if kind_of(y) == "classes" else None
+    if classes is not None:
+        _check_classes(classes, folds)
+    if len(there) < folds:
+        raise UsageError(
+            f"{len(there)} graph(s) with a target are too few for {folds} folds: use fewer folds"
+        )
+    if groups is None:
+        parts = _shuffled(len(there), classes, folds, seed)
+    else:
+        parts = _by_group(groups[there], classes, folds, seed)
+    return [Split(*(torch.from_numpy(there[part]) for part in split)) for split in parts]
+
+
+def graphs_with_target(y: Tensor) -> Tensor:
+    """Return the graphs that have a target, or one of several, as indices: [K], int64.
+
+    Example:
+        >>> graphs_with_target(torch.tensor([0, -1, 1]))
+        tensor([0, 2])
+    """
+    there = known(y)
+    return (there if y.dim() == 1 else there.any(1)).nonzero().flatten()
+
+
+def _check_classes(labels: Indices, folds: int) -> None:
     classes, members = np.unique(labels, return_counts=True)
     for rare, count in zip(classes, members, strict=True):
         if count < folds:
@@ -59,16 +94,53 @@ def splits(y: Tensor, folds: int = 10, seed: int = 42) -> list[Split]:
                 f"class {rare} has {count} member(s), too few for {folds} folds: use fewer folds, "
                 "or leave the class out"
             )
-    parts = []
-    for rest, test in StratifiedKFold(folds, shuffle=True, random_state=seed).split(labels, labels):
+
+
+def _shuffled(
+    count: int, classes: Indices | None, folds: int, seed: int
+) -> Iterator[tuple[Indices, Indices, Indices]]:
+    from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+
+    kind = KFold if classes is None else StratifiedKFold
+    for rest, test in kind(folds, shuffle=True, random_state=seed).split(np.zeros(count), classes):
+        strata = None if classes is None else classes[rest]
         try:
             train, valid = train_test_split(
-                rest, train_size=_TRAIN_SHARE, stratify=labels[rest], random_state=seed
+                rest, train_size=_TRAIN_SHARE, stratify=strata, random_state=seed
             )
         except ValueError as error:
+            of_classes = "" if strata is None else f" of {len(np.unique(strata))} classes"
             raise UsageError(
-                f"{len(rest)} graphs of {len(classes)} classes are too few to take a validation "
+                f"{len(rest)} graphs{of_classes} are too few to take a validation "
                 f"set from ({error}): use more data"
             ) from error
-        parts.append(Split(*(torch.from_numpy(part) for part in (train, valid, test))))
-    return parts
+        yield train, valid, test
+
+
+def _by_group(
+    groups: Indices, classes: Indices | None, folds: int, seed: int
+) -> Iterator[tuple[Indices, Indices, Indices]]:
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+
+    def divide(rows: Indices, parts: int) -> Iterator[tuple[Indices, Indices]]:
+        strata = None if classes is None else classes[rows]
+        kind = GroupKFold if classes is None else StratifiedGroupKFold
+        cut = kind(parts, shuffle=True, random_state=seed).split(rows, strata, groups[rows])
+        yield from ((rows[most], rows[few]) for most, few in cut)
+
+    there = len(np.unique(groups))
+    if there < max(folds, 3):
+        raise UsageError(
+            f"{there} group(s) that stay together are too few for {folds} folds of training, "
+            "validation and test graphs: use fewer folds, or smaller groups"
+        )
+    for number, (rest, test) in enumerate(divide(np.arange(len(groups)), folds)):
+        left = min(_REST_PARTS, len(np.unique(groups[rest])))
+        train, valid = next(divide(rest, left)) if left > 1 else (rest, rest[:0])
+        for part, rows in (("training", train), ("validation", valid), ("test", test)):
+            if len(rows) == 0:
+                raise UsageError(
+                    f"fold {number} has no {part} graphs, because groups stay together: use fewer "
+                    "folds, or smaller groups"
+                )
+        yield train, valid, test

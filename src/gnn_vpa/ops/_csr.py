@@ -1,6 +1,7 @@
 """Compressed rows: the one form in which kernels see a graph."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -43,6 +44,43 @@ def _(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> tuple[Tensor, T
     return rowptr, row.new_empty(row.shape, dtype=dtype), row.new_empty(row.shape, dtype=dtype)
 
 
+@group.register_vmap
+def _(
+    info: Any, in_dims: Sequence[int | None], row: Tensor, col: Tensor, num_rows: int, num_cols: int
+) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[int, int, int]]:
+    """Group a batch of graphs by one sort: they stand side by side, with rows of their own."""
+    size = info.batch_size
+    row, col = (stacked(t, d, size) for t, d in zip((row, col), in_dims[:2], strict=True))
+    if not (row.is_cuda and torch.cuda.is_current_stream_capturing()):  # then nothing can be read
+        _check_range("target", row, num_rows)
+        _check_range("source", col, num_cols)
+    edges = row.shape[1]
+    dtype = index_dtype(size * edges, size * num_rows, num_cols)
+    number = torch.arange(size, dtype=dtype, device=row.device).unsqueeze(1)
+    ordered, edge = torch.sort((row.to(dtype) + number * num_rows).flatten(), stable=True)
+    rowptr = torch._convert_indices_from_coo_to_csr(
+        ordered, size * num_rows, out_int32=dtype == torch.int32
+    )
+    ends = torch.arange(1, num_rows + 1, device=row.device) + number * num_rows
+    own = torch.cat([torch.zeros_like(number), rowptr[ends] - number * edges], 1)
+    narrow = index_dtype(edges, num_rows, num_cols)
+    by_row = col.flatten()[edge].view_as(col).to(narrow)
+    edge = (edge.view_as(col) - number * edges).to(narrow)
+    return (own.to(narrow), by_row, edge), (0, 0, 0)
+
+
+def stacked(t: Tensor, dim: int | None, size: int) -> Tensor:
+    """Return a batch of tensors with the batch in front; of one for all, a view."""
+    return t.expand(size, *t.shape) if dim is None else t.movedim(dim, 0)
+
+
+def is_readable(*tensors: Tensor) -> bool:
+    """Say whether values may be looked at: not while a compiler traces, nor those of a batch."""
+    return not torch.compiler.is_compiling() and not any(
+        torch._C._functorch.is_batchedtensor(t) for t in tensors
+    )
+
+
 def index_dtype(*sizes: int) -> torch.dtype:
     """Return the narrowest integer type for these sizes: indices are read as often as features."""
     return torch.int64 if any(size > _INT32_MAX for size in sizes) else torch.int32
@@ -62,6 +100,11 @@ def _check_range(name: str, index: Tensor, size: int) -> None:
 
 def rows(rowptr: Tensor, num_edges: int) -> Tensor:
     """Return the row of every position, ``[num_edges]``: the inverse of ``rowptr``."""
+    if torch._C._functorch.is_batchedtensor(rowptr):
+        # Of a batch each has its own repeats: count the rows that begin at a position or before.
+        begins = torch.zeros_like(rowptr[:1]).expand(num_edges + 1)
+        begins = begins.scatter_add(0, rowptr[1:].long(), torch.ones_like(rowptr[1:]))
+        return begins.cumsum(0, dtype=rowptr.dtype)[:num_edges]
     ids = torch.arange(rowptr.numel() - 1, dtype=rowptr.dtype, device=rowptr.device)
     return torch.repeat_interleave(ids, rowptr.diff(), output_size=num_edges)
 
@@ -77,7 +120,7 @@ def transpose(csr: CSR, num_cols: int) -> CSR:
 
 def grouped(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
     """Group edges by row, without sorting where they are in order already."""
-    if torch.compiler.is_compiling() or not bool((row[1:] >= row[:-1]).all()):
+    if not is_readable(row, col) or not bool((row[1:] >= row[:-1]).all()):
         rowptr, col, edge = group(row, col, num_rows, num_cols)
         return measured(CSR(rowptr, col, edge, col.shape[0]))
     _check_range("target", row, num_rows)
@@ -96,6 +139,6 @@ def moved(csr: CSR, device: torch.device | str) -> CSR:
 
 def measured(csr: CSR) -> CSR:
     """Return the same rows with the exact length of the longest, where values may be looked at."""
-    if torch.compiler.is_compiling() or csr.col.shape[0] == 0:
+    if not is_readable(csr.rowptr) or csr.col.shape[0] == 0:
         return csr
     return csr._replace(longest=int(csr.rowptr.diff().max()))

@@ -32,7 +32,7 @@ def from_sources(values: Tensor, graph: Graph) -> Tensor:
     rowptr, _, edge, longest = graph.by_source
     numbers = _numbers(graph) if edge is None else edge
     ordered = rows(rowptr, graph.num_edges)
-    source = torch.empty_like(ordered).scatter_(0, numbers.long(), ordered)
+    source = ordered.scatter(0, numbers.long(), ordered)
     by_edge, by_source = (_numbers(graph, 1), source, None, 1), (rowptr, numbers, None, longest)
     return spmm(values.unsqueeze(1), None, None, None, *by_edge, *by_source).squeeze(1)
 

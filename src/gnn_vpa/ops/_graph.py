@@ -137,7 +137,7 @@ class Graph:
         with _trainable():
             target, edge = rows(self.by_target.rowptr, self.num_edges), self.by_target.edge
             if edge is not None:
-                target = torch.empty_like(target).scatter_(0, edge.long(), target)
+                target = target.scatter(0, edge.long(), target)
         if not torch._C._are_functorch_transforms_active():  # what one makes ends with it
             self._edge_targets = target
         return target

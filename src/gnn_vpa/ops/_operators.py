@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.library import custom_op
 
 from ._backend import kernels
-from ._csr import CSR, transpose
+from ._csr import CSR, index_dtype, stacked, transpose
 from ._differentiable import differentiable
 from ._dtypes import accumulable, accumulator
 
@@ -219,20 +219,58 @@ def _heads(t: Opt, dim: int | None, size: int, heads: int) -> Opt:
     return _front(t, dim, size).expand(-1, size, heads).reshape(-1, size * heads)
 
 
-def _loop(op: Callable[..., Tensor], size: int, in_dims: InDims, args: tuple[Any, ...]) -> Tensor:
-    """Run a batch of graphs one by one: they share no structure that a kernel could use."""
-    return torch.stack(
-        [
-            op(*(t if d is None else t.select(d, k) for t, d in zip(args, in_dims, strict=True)))
-            for k in range(size)
-        ]
+def _length(t: Tensor, dim: int | None) -> int:
+    """Return the number of rows of each in a batch."""
+    return t.shape[0] if dim is None else t.movedim(dim, 0).shape[1]
+
+
+def _side_by_side(
+    op: Callable[..., Tensor], info: Any, in_dims: InDims, args: tuple[Any, ...], num_sources: int
+) -> tuple[Tensor, int]:
+    """Run a batch of graphs as one, in which they stand side by side.
+
+    Args:
+        op: The operator.
+        info: The size of the batch.
+        in_dims: Where each argument has its batch, if it has one.
+        args: What the operator takes: rows of nodes or edges, and the graph in both directions.
+        num_sources: Number of sources of a graph.
+    """
+    size = info.batch_size
+    flat = [
+        stacked(t, d, size).flatten(0, 1) if isinstance(t, Tensor) else t
+        for t, d in zip(args[:-8], in_dims[:-8], strict=True)
+    ]
+    graph = [
+        stacked(t, d, size) if isinstance(t, Tensor) else t
+        for t, d in zip(args[-8:], in_dims[-8:], strict=True)
+    ]
+    num_targets = graph[0].shape[1] - 1
+    by_target = _united(CSR(*graph[:4]), num_sources)
+    by_source = graph[4:] if graph[4] is None else _united(CSR(*graph[4:]), num_targets)
+    out = op(*flat, *by_target, *by_source)
+    return out.view(size, -1, *out.shape[1:]), 0
+
+
+def _united(csr: CSR, num_cols: int) -> CSR:
+    """Put graphs, with a batch in front, side by side: each has rows, columns and edges apart."""
+    size, num_edges = csr.col.shape
+    num_rows = csr.rowptr.shape[1] - 1
+    dtype = index_dtype(size * num_edges, size * num_rows, size * num_cols)
+    number = torch.arange(size, dtype=dtype, device=csr.col.device).unsqueeze(1)
+    begin = (csr.rowptr[:, :-1] + number * num_edges).flatten()
+    return CSR(
+        torch.cat([begin, begin.new_full((1,), size * num_edges)]),
+        (csr.col + number * num_cols).flatten(),
+        None if csr.edge is None else (csr.edge + number * num_edges).flatten(),
+        csr.longest,
     )
 
 
 def _spmm_vmap(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
     size = info.batch_size
     if any(d is not None for d in in_dims[4:]):
-        return _loop(spmm, size, in_dims, args), 0
+        return _side_by_side(spmm, info, in_dims, args, _length(args[0], in_dims[0]))
     x, w, a, b, *graph = args
     x = _front(x, in_dims[0], size)  # [S, B, H, F]
     heads, features = x.shape[2:]
@@ -248,7 +286,7 @@ def _spmm_vmap(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
 def _sddmm_vmap(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
     size = info.batch_size
     if any(d is not None for d in in_dims[4:]):
-        return _loop(sddmm, size, in_dims, args), 0
+        return _side_by_side(sddmm, info, in_dims, args, _length(args[1], in_dims[1]))
     g, x, a, b, *graph = args
     g, x = _front(g, in_dims[0], size), _front(x, in_dims[1], size)
     heads, features = x.shape[2:]
@@ -259,14 +297,14 @@ def _sddmm_vmap(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
 
 def _segmax_vmap(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
     if any(d is not None for d in in_dims[1:]):
-        return _loop(segmax, info.batch_size, in_dims, args), 0
+        return _side_by_side(segmax, info, in_dims, args, _length(args[0], in_dims[0]))
     x = _front(args[0], in_dims[0], info.batch_size)
     return segmax(x.flatten(1), *args[1:]).view(-1, *x.shape[1:]), 1
 
 
 def _winners_vmap(info: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
     if any(d is not None for d in in_dims[3:]):
-        return _loop(winners, info.batch_size, in_dims, args), 0
+        return _side_by_side(winners, info, in_dims, args, _length(args[1], in_dims[1]))
     flat = [
         None if t is None else _front(t, d, info.batch_size).flatten(1)
         for t, d in zip(args[:3], in_dims[:3], strict=True)

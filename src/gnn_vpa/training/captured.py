@@ -261,24 +261,6 @@ class CapturedGroup(StackedGroup):
             planned.append((unpack(packed.layout, packed.step(0)), capacities))
         return planned
 
-    @contextmanager
-    def _untouched(self) -> Iterator[None]:
-        """Put weights, moments and the record back afterwards: warming up changes them."""
-        kept = {n: t.detach().clone() for n, t in (self.params | self.buffers).items()}
-        record = self.record.state_dict()
-        moments = _copied(self.optimizer.state_dict()["state"])
-        yield
-        with torch.no_grad():
-            for name, tensor in (self.params | self.buffers).items():
-                tensor.copy_(kept[name])
-            for number, state in self.optimizer.state_dict()["state"].items():
-                for name, tensor in state.items():
-                    if number in moments:
-                        tensor.copy_(moments[number][name])
-                    else:
-                        tensor.zero_()
-        self.record.load_state_dict(record)
-
 
 def _repeated(weight: Tensor, rows: LaneRows, number: Tensor) -> Tensor:
     """Return a lane's weight for each of its blocks: sums over one, from lanes to blocks."""
@@ -291,10 +273,6 @@ def _repeated(weight: Tensor, rows: LaneRows, number: Tensor) -> Tensor:
         (lanes, count),
     )
     return weighted_sum(weight.flatten(1), graph).view(count, *weight.shape[1:])
-
-
-def _copied(state: dict[int, dict[str, Any]]) -> dict[int, dict[str, Tensor]]:
-    return {n: {k: t.clone() for k, t in own.items()} for n, own in state.items()}
 
 
 @contextmanager

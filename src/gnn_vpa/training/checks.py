@@ -7,6 +7,7 @@ from ..graphs import GraphSet
 from ..graphs.targets import known
 from .metrics import metric_for
 from .objective import loss_for
+from .own import check, is_own
 from .task import Lane, Protocol, Task
 
 _PARTS = {"train": "training", "valid": "validation", "test": "test"}
@@ -35,6 +36,9 @@ def check_fit(
                     f"fold {lane.fold} of {graphs.name} has no {part} graphs: use fewer folds."
                 )
     check_targets(graphs, protocols, lanes)
+    for task in tasks:
+        if is_own(task.model):
+            check(graphs, task)
 
 
 def check_targets(graphs: GraphSet, protocols: Iterable[Protocol], lanes: Sequence[Lane]) -> None:

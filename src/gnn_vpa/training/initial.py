@@ -1,21 +1,24 @@
 """The weights that a training starts from."""
 
+from typing import Any
+
 import torch
+from torch import Tensor, nn
 
 from ..errors import UsageError
 from ..graphs import GraphSet
-from ..nn import Model
 from ..signal import calibrate, init_
 from .level_tables import model_for
+from .own import Source, is_own, own_model, pyg_batch
 from .plain_batch import plain_batch
 from .seeds import seed
-from .task import Training
+from .task import Task, Training
 
 STARTS = ("default", "init", "calibrated")
 """Initial weights: PyTorch's and PyG's; those of ``init_``; these after ``calibrate``."""
 
 
-def initial_model(graphs: GraphSet, training: Training, dtype: torch.dtype) -> Model:
+def initial_model(graphs: GraphSet, training: Training, dtype: torch.dtype) -> nn.Module:
     """Build the model of a training with its initial weights, on the CPU.
 
     They depend on the data set's name, the task, the fold and the seed alone; calibrated ones on
@@ -39,11 +42,17 @@ def initial_model(graphs: GraphSet, training: Training, dtype: torch.dtype) -> M
         raise UsageError(f"start: {start!r} is unknown, expected one of {', '.join(STARTS)}.")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed((graphs.name, task, lane.fold, lane.seed), "initial weights"))
-        model = model_for(task, graphs)
+        model: nn.Module = own_model(task, graphs) if is_own(task.model) else model_for(task, graphs)
         if start != "default":
             init_(model)
     model = model.to(dtype)
     if start == "calibrated":
-        batch = plain_batch(graphs, task.features, lane.split.train, dtype)
-        calibrate(model, tuple(batch))
+        calibrate(model, _inputs(graphs, task, lane.split.train, dtype))
     return model
+
+
+def _inputs(graphs: GraphSet, task: Task, ids: Tensor, dtype: torch.dtype) -> Any:
+    """Return some graphs as ``calibrate`` hands them to a model."""
+    if is_own(task.model):
+        return pyg_batch(Source(graphs, task.features, torch.device("cpu"), dtype).cut(ids))
+    return tuple(plain_batch(graphs, task.features, ids, dtype))

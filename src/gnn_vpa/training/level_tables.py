@@ -68,7 +68,9 @@ class LevelTables(NamedTuple):
 
 def model_for(task: Task, graphs: GraphSet) -> Model:
     """Build the model of a task for a data set, with weights from the global generator."""
-    return task.build(features(graphs, task.features).width, graphs.num_outputs)
+    model = task.build(features(graphs, task.features).width, graphs.num_outputs)
+    assert isinstance(model, Model)
+    return model
 
 
 def level_tables(

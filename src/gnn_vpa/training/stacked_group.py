@@ -1,11 +1,12 @@
-"""Lanes of one of our models: their weights are stacked, and one optimiser serves all."""
+"""Lanes of models of one form: their weights are stacked, and one optimiser serves all."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import stack_module_state
 
 from ..graphs import GraphSet
@@ -26,7 +27,7 @@ class StackedGroup(Group):
         params: Stacked weights, by name: ``[L, ...]``.
         buffers: Stacked running statistics, by name.
         optimizer: On ``params``.
-        dropout: The probability of each lane.
+        dropout: The probability of each lane, of models of ours.
     """
 
     captures: ClassVar[bool]  # whether steps are captured
@@ -37,12 +38,13 @@ class StackedGroup(Group):
         device: torch.device,
         protocol: Protocol,
         trainings: Sequence[Training],
-        model: Model,
+        model: nn.Module,
         dtype: torch.dtype,
         keep_weights: bool = False,
     ) -> None:
         models = [initial_model(graphs, training, dtype).to(device) for training in trainings]
-        self.model, self.dropout = model, [own.head.dropout.p for own in models]
+        self.model = model
+        self.dropout = [own.head.dropout.p for own in models if isinstance(own, Model)]
         self.params, self.buffers = stack_module_state(models)
         kept = self.params | self.buffers if keep_weights else None
         super().__init__(graphs, device, protocol, trainings, dtype, kept)
@@ -61,15 +63,37 @@ class StackedGroup(Group):
         if self.protocol.schedule != "constant":
             self.optimizer.set_rate(rate_factor(self.protocol, self.epoch))
 
+    def _backward(self, loss: Tensor) -> None:
+        """Give the weights their gradients."""
+        loss.backward()  # type: ignore[no-untyped-call]
+
     def _step(self, batch: Batch, uniform: Tensor) -> tuple[Tensor, Tensor]:
         """Train on a batch: return the losses' sum over each lane, and how much it is of."""
         self.optimizer.zero_grad()
         mean, weight = self.objective.losses(self._scores(batch, uniform), batch.y, batch.real)
-        mean.sum().backward()  # type: ignore[no-untyped-call]
+        self._backward(mean.sum())
         if self.protocol.clip is not None:
             clip_by_lane(list(self.params.values()), self.protocol.clip)
         self.optimizer.step()
         return mean.detach() * weight, weight
+
+    @contextmanager
+    def _untouched(self) -> Iterator[None]:
+        """Put weights, moments and the record back afterwards: warming up changes them."""
+        kept = {n: t.detach().clone() for n, t in (self.params | self.buffers).items()}
+        record = self.record.state_dict()
+        moments = _copied(self.optimizer.state_dict()["state"])
+        yield
+        with torch.no_grad():
+            for name, tensor in (self.params | self.buffers).items():
+                tensor.copy_(kept[name])
+            for number, state in self.optimizer.state_dict()["state"].items():
+                for name, tensor in state.items():
+                    if number in moments:
+                        tensor.copy_(moments[number][name])
+                    else:
+                        tensor.zero_()
+        self.record.load_state_dict(record)
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -84,3 +108,7 @@ class StackedGroup(Group):
                 for name, tensor in own.items():
                     tensor.copy_(kept[name])
         self.optimizer.load_state_dict(state["optimizer"])
+
+
+def _copied(state: dict[int, dict[str, Any]]) -> dict[int, dict[str, Tensor]]:
+    return {n: {k: t.clone() for k, t in own.items()} for n, own in state.items()}

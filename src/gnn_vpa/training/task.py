@@ -6,12 +6,13 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..aggregations import aggregation
 from ..errors import UsageError
 from ..graphs import FeatureKind, Split
-from ..nn import Model, build_model
+from ..nn import build_model
+from .own import build, is_own
 
 Curve = NDArray[np.floating]  # of the type that was trained in
 
@@ -21,7 +22,7 @@ class Task:
     """A model and the features that it sees.
 
     Attributes:
-        model: A name that ``build_model`` knows.
+        model: A name that ``build_model`` knows, or ``module:function`` that makes a user's model.
         aggr: Its aggregation.
         variant: ``"released"`` or ``"printed"``.
         features: Node features, see ``gnn_vpa.graphs.features``.
@@ -62,13 +63,15 @@ class Task:
         """
         return str(dict(self.options).get("start", "default"))
 
-    def build(self, in_channels: int, num_classes: int) -> Model:
+    def build(self, in_channels: int, num_classes: int) -> nn.Module:
         """Build the model, with PyTorch's weights from the global generator.
 
         Example:
             >>> Task("sgc", "vpa", options=(("K", 3),)).build(in_channels=7, num_classes=2).K
             3
         """
+        if is_own(self.model):
+            return build(self, in_channels, num_classes).model
         options = {name: value for name, value in self.options if name != "start"}
         return build_model(self.model, in_channels, num_classes, self.aggr, self.variant, **options)
 

@@ -20,6 +20,7 @@ from .lanes import family_of
 from .layered import Layered
 from .layered_group import LayeredGroup
 from .level_tables import level_tables, model_for
+from .own import is_own
 from .tables import Tables, tables
 from .task import Lane, Outcome, Protocol, Task, Training
 from .workers import Job, Report, one_thread, train_in_processes
@@ -114,12 +115,12 @@ def fit(
     with one_thread() if workers else nullcontext():
         for kind in kinds:
             own = [trainings[n] for n in order[place : place + len(kind) * len(lanes)]]
-            family = Family(
+            family = _family(
                 graphs, [tasks[n] for n in kind], protocols[kind[0]], device, dtype, merging,
                 keep_weights,
             )  # fmt: skip
             jobs = _unfinished(family.groups(own), place, saved)
-            train_in_processes(family.train, jobs, workers or 1, saved.keep, tell)
+            train_in_processes(family.train, jobs, family.processes(workers), saved.keep, tell)
             place += len(own)
     by_training = {order[place]: outcome for place, outcome in saved.outcomes.items()}
     return [by_training[number] for number in range(len(trainings))]
@@ -133,6 +134,23 @@ def _kinds(tasks: Sequence[Task], protocols: Sequence[Protocol], together: bool)
     for number, pair in enumerate(zip(tasks, protocols, strict=True)):
         found.setdefault(family_of(*pair), []).append(number)
     return list(found.values())
+
+
+def _family(
+    graphs: GraphSet,
+    tasks: Sequence[Task],
+    protocol: Protocol,
+    device: torch.device,
+    dtype: torch.dtype,
+    merging: bool,
+    keep_weights: bool,
+) -> "Family":
+    """Return what trains tasks of a family: models of ours, or one of a user's."""
+    if is_own(tasks[0].model):
+        from .own.family import OwnFamily  # a kind of family
+
+        return OwnFamily(graphs, tasks, protocol, device, dtype, keep_weights)
+    return Family(graphs, tasks, protocol, device, dtype, merging, keep_weights)
 
 
 class Family:
@@ -160,6 +178,10 @@ class Family:
             per_graph=plans, max_dense_columns=MAX_DENSE_COLUMNS if plans else 0, merging=merging,
         )  # fmt: skip
         self.data: Tables | Layered = tables(by_level) if plans else Layered(by_level)
+
+    def processes(self, workers: int | None) -> int:
+        """Return how many processes can share the lanes."""
+        return workers or 1
 
     def groups(self, trainings: Sequence[Training]) -> list[list[Training]]:
         """Divide trainings into those that run side by side.

@@ -24,7 +24,7 @@ def _folds(change: Callable[..., float] = lambda cell, _: cell.mean) -> pd.DataF
                     accuracy = (mean + (fold - 4.5) / 10) / 100
                     method = [cell.dataset, cell.model, cell.aggregation, "released", features]
                     rows.append([*method, fold, 0, options, accuracy, "done"])
-    return pd.DataFrame(rows, columns=[*KEYS, "options", "test_acc", "status"])
+    return pd.DataFrame(rows, columns=[*KEYS, "options", "test_score", "status"])
 
 
 def _curves(rates: dict[str, float]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ def points(**columns: list[float] | list[str]) -> pd.DataFrame:
         "note": ["", "", ""],
         "variance": [100.0, 1.0, 0.01],
     }
-    return pd.DataFrame({"dataset": "MUTAG", "model": "GIN", **given, **columns})
+    return pd.DataFrame({"dataset": "MUTAG", "model": "GIN", "digits": 1, **given, **columns})
 
 
 def dots(svg: str) -> list[tuple[float, float]]:

@@ -31,10 +31,10 @@ def test_a_larger_variance_is_higher_by_its_logarithm() -> None:
     assert len(set(at["vpa"])) == 1
 
 
-def test_labels_tell_the_accuracy_and_do_not_overlap() -> None:
+def test_labels_tell_the_score_and_do_not_overlap() -> None:
     svg = signal_lines(
         signals(sum=[1, 2], mean=[1, 2], max=[1, 2], vpa=[1, 2.01]),
-        {"sum": 71.04, "vpa": 72.0, "mean": math.nan},
+        {"sum": "71.0 %", "vpa": "72.0 %"},
     )
     labels = dict(re.findall(r'<text x="256" y="([\d.]+)"[^>]*>([^<]+)</text>', svg))
     assert set(labels.values()) == {"sum 71.0 %", "vpa 72.0 %", "mean", "max"}
@@ -52,7 +52,7 @@ def test_what_has_no_variance_is_said() -> None:
 
 def test_long_names_and_many_lines_have_room() -> None:
     names = {f"power(0.{n:03})": [1.0, 2.0] for n in range(1, 31)}
-    svg = signal_lines(signals(**names), dict.fromkeys(names, 71.04))
+    svg = signal_lines(signals(**names), dict.fromkeys(names, "71.0 %"))
     height = float(re.search(r'viewBox="0 0 340 ([\d.]+)"', svg)[1])
     labels = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>(power[^<]+)</text>', svg)
     assert len(labels) == 30

@@ -35,7 +35,7 @@ def judge_claims(folds: pd.DataFrame, curves: pd.DataFrame) -> list[Claim]:
     Example:
         >>> import pandas as pd
         >>> columns = ["dataset", "model", "aggregation", "variant", "features", "fold", "seed",
-        ...            "test_acc", "status"]
+        ...            "test_score", "status"]
         >>> rows = [["MUTAG", "GIN", aggr, "released", "auto", fold, 0, accuracy, "done"]
         ...         for aggr, accuracy in (("sum", 0.7), ("vpa", 0.8)) for fold in range(5)]
         >>> claims = judge_claims(pd.DataFrame(rows, columns=columns), pd.DataFrame())

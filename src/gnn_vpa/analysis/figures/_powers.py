@@ -1,4 +1,4 @@
-"""Accuracy, and the signal at the start, against the exponent p of N^-p."""
+"""The score, and the signal at the start, against the exponent p of N^-p."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...aggregations import AGGREGATIONS
 from ..format import listing, mean_std, noted
+from ..measure import ACCURACY, Measure, measure
 from ..style import colour
 from ._svg import WIDTH, Scale, element, path, picture, text
 
@@ -16,21 +17,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LEFT, _RIGHT = 62, WIDTH - 16
-_ACCURACY = (24, 130)  # top and bottom of a panel
+_SCORE = (24, 130)  # top and bottom of a panel
 _VARIANCE = (152, 240)
 _BELOW = 36  # room for the numbers and the name of p
 
 
-def power_lines(points: pd.DataFrame) -> str:
-    """Accuracy and variance of one model on one data set, against the exponent p of N^-p.
+def power_lines(points: pd.DataFrame, metric: str = ACCURACY) -> str:
+    """Score and variance of one model on one data set, against the exponent p of N^-p.
 
     Powers are a line, with a band of one standard deviation; what has a name of its own (sum, vpa,
     mean) is a mark at its p. What has no number has a cross at the bottom, and the line a gap.
 
     Args:
         points: a row for each aggregation: dataset, model, aggregation, p, mean and std (of the
-            accuracy, in percent), note (see `summarise`) and variance (of the last layer at the
-            start; NaN throughout where it is not known).
+            score, as in `summarise`), digits, note and variance (of the last layer at the start;
+            NaN throughout where it is not known).
+        metric: what the scores are.
 
     Returns:
         The figure as SVG text.
@@ -38,9 +40,9 @@ def power_lines(points: pd.DataFrame) -> str:
     Example:
         >>> import pandas as pd
         >>> points = pd.DataFrame({
-        ...     "dataset": "MUTAG", "model": "GIN", "note": "", "std": 1.0, "mean": [70, 75, 72],
-        ...     "aggregation": ["power(0)", "power(0.5)", "power(1)"], "p": [0.0, 0.5, 1.0],
-        ...     "variance": [100.0, 1.0, 0.01],
+        ...     "dataset": "MUTAG", "model": "GIN", "note": "", "std": 1.0, "digits": 1,
+        ...     "mean": [70, 75, 72], "aggregation": ["power(0)", "power(0.5)", "power(1)"],
+        ...     "p": [0.0, 0.5, 1.0], "variance": [100.0, 1.0, 0.01],
         ... })
         >>> svg = power_lines(points)
         >>> svg.startswith("<svg") and "GIN on MUTAG" in svg
@@ -48,13 +50,13 @@ def power_lines(points: pd.DataFrame) -> str:
     """
     rows = list(points.sort_values("p", kind="stable").itertuples())
     probed = any(_positive(row.variance) for row in rows)
-    bottom = (_VARIANCE if probed else _ACCURACY)[1]
+    bottom = (_VARIANCE if probed else _SCORE)[1]
     x = _p_scale([row.p for row in rows])
     parts = [*_names(x, bottom), *_p_axis(x, bottom)]
-    accuracy = _accuracy_scale(rows)
-    parts += _axis(accuracy, "accuracy, %")
-    parts += _band([row for row in rows if row.aggregation not in AGGREGATIONS], x, accuracy)
-    parts += _values(rows, lambda row: row.mean, x, accuracy)
+    scores, known = _score_scale(rows), measure(metric)
+    parts += _axis(scores, known.noun + (", %" if known.is_share else ""))
+    parts += _band([row for row in rows if row.aggregation not in AGGREGATIONS], x, scores)
+    parts += _values(rows, lambda row: row.mean, x, scores)
     if probed:
         variance = _variance_scale(rows)
         parts += _axis(variance, "variance, log")
@@ -62,15 +64,16 @@ def power_lines(points: pd.DataFrame) -> str:
     return picture(
         bottom + _BELOW,
         f"Powers of {rows[0].model} on {rows[0].dataset}",
-        f"By exponent: {listing([_said(row, probed) for row in rows])}.",
+        f"By exponent: {listing([_said(row, probed, known) for row in rows])}.",
         parts,
     )
 
 
-def _said(row: Any, probed: bool) -> str:
-    accuracy = "no accuracy" if math.isnan(row.mean) else f"{mean_std(row.mean, row.std)} %"
+def _said(row: Any, probed: bool, metric: Measure) -> str:
+    score = mean_std(row.mean, row.std, row.digits) + metric.percent
+    score = f"no {metric.noun}" if math.isnan(row.mean) else score
     variance = f", variance {row.variance:.3g}" if probed else ""
-    return f"{row.aggregation} {noted(accuracy, row.note)}{variance}"
+    return f"{row.aggregation} {noted(score, row.note)}{variance}"
 
 
 def _positive(value: float) -> bool:
@@ -82,14 +85,14 @@ def _p_scale(exponents: Sequence[float]) -> Scale:
     return Scale(min(exponents) - margin, max(exponents) + margin, _LEFT, _RIGHT)
 
 
-def _accuracy_scale(rows: Sequence[Any]) -> Scale:
+def _score_scale(rows: Sequence[Any]) -> Scale:
     known = [row for row in rows if not math.isnan(row.mean)]
     spread = [0.0 if math.isnan(row.std) else row.std for row in known]
     ends = [row.mean + sign * s for row, s in zip(known, spread, strict=True) for sign in (-1, 1)]
-    top, bottom = _ACCURACY
+    top, bottom = _SCORE
     if not ends:
         return Scale(0.0, 100.0, bottom, top)
-    margin = max(0.05 * (max(ends) - min(ends)), 0.5)
+    margin = 0.05 * (max(ends) - min(ends)) or 0.01 * abs(ends[0]) or 0.5
     return Scale(min(ends) - margin, max(ends) + margin, bottom, top)
 
 
@@ -105,7 +108,7 @@ def _names(x: Scale, bottom: float) -> Iterator[str]:
         if entry.exponent is not None and x.low <= entry.exponent <= x.high:
             at = x(entry.exponent)
             yield element(
-                "path", d=path([(at, _ACCURACY[0] - 6), (at, bottom)]), stroke=colour(name),
+                "path", d=path([(at, _SCORE[0] - 6), (at, bottom)]), stroke=colour(name),
                 stroke_dasharray="3 3", class_=f"line {name}", opacity=0.7,
             )  # fmt: skip
             yield text(name, at, 12, text_anchor="middle", fill=colour(name), class_=f"area {name}")

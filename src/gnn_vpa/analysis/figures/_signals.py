@@ -1,4 +1,4 @@
-"""The signal by layer at the start, one line an aggregation, with the accuracy it came to."""
+"""The signal by layer at the start, one line an aggregation, with the score it came to."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 HEIGHT = 210
 _LEFT, _TOP, _BELOW = 54, 14, 36
-_NARROWEST = 92  # of the room at the right for names and accuracies
+_NARROWEST = 92  # of the room at the right for names and scores
 _APART = 13  # between two labels
 
 
 def signal_lines(
-    signals: pd.DataFrame, accuracies: Mapping[str, float], notes: Mapping[str, str] | None = None
+    signals: pd.DataFrame, scores: Mapping[str, str], notes: Mapping[str, str] | None = None
 ) -> str:
     """Variance after each layer of one model on one data set, before training.
 
     Args:
         signals: the rows for one data set and model, one for each layer of each aggregation.
-        accuracies: the mean test accuracy of each aggregation, in percent; shown where it is known.
-        notes: what must be said beside an accuracy, see `summarise`: there it gets an asterisk,
+        scores: the mean test score of each aggregation, as printed; shown where it is known.
+        notes: what must be said beside a score, see `summarise`: there it gets an asterisk,
             because there is no room for words, and the description has the note.
 
     Returns:
@@ -38,7 +38,7 @@ def signal_lines(
         >>> import pandas as pd
         >>> rows = [["MUTAG", "GCN", "vpa", layer, 1.0] for layer in ("convs.0", "convs.1")]
         >>> columns = ["dataset", "model", "aggregation", "layer", "variance"]
-        >>> svg = signal_lines(pd.DataFrame(rows, columns=columns), {"vpa": 86.7})
+        >>> svg = signal_lines(pd.DataFrame(rows, columns=columns), {"vpa": "86.7 %"})
         >>> svg.startswith("<svg") and "vpa 86.7 %" in svg
         True
     """
@@ -55,7 +55,7 @@ def signal_lines(
     y = Scale(min(known) / 1.5, max(known) * 1.5, bottom, _TOP, log=True)
     count = max(len(line) for line in lines.values())
     notes = notes or {}
-    labels = {name: _label(name, accuracies.get(name)) for name in lines}
+    labels = {name: f"{name} {scores.get(name, '')}".strip() for name in lines}
     ends = [
         f"{noted(labels[name], notes.get(name, ''))}, variance {line[-1]:.3g}"
         for name, line in lines.items()
@@ -69,10 +69,6 @@ def signal_lines(
         f"After the last layer: {listing(ends)}.",
         [*_axes(x, y, count), *_drawn(lines, x, y), *_labelled(lines, labels, right, y)],
     )
-
-
-def _label(name: str, accuracy: float | None) -> str:
-    return name if accuracy is None or math.isnan(accuracy) else f"{name} {accuracy:.1f} %"
 
 
 def _axes(x: Scale, y: Scale, count: int) -> Iterator[str]:
@@ -105,7 +101,7 @@ def _drawn(lines: Mapping[str, list[float]], x: Scale, y: Scale) -> Iterator[str
 def _labelled(
     lines: Mapping[str, list[float]], labels: Mapping[str, str], right: float, y: Scale
 ) -> Iterator[str]:
-    """Write each line's name and accuracy at its end, none over another."""
+    """Write each line's name and score at its end, none over another."""
     wanted = sorted(
         (y(line[-1]) if line[-1] > 0 else y.start, name) for name, line in lines.items()
     )

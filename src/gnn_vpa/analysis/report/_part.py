@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ..answer import Answer, answer
 from ..comparison import compare_with_paper
 from ..findings import findings
+from ..measure import ACCURACY, Measure, measure
 from ..settings import KEYS, Setting, require_columns, split_by_setting
 from ..significance import overall_tests
 from ..style import DATASETS, in_order
+from ..summary import repeats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +31,7 @@ class Part:
         signals: A row for each method, data set and layer; None where they are not known.
         number: The part's place in the report, from 1.
         alone: Whether it is the only one.
+        ceiling: For data sets, the best score that any network can reach, see `answer`.
     """
 
     setting: Setting
@@ -35,6 +40,7 @@ class Part:
     signals: pd.DataFrame | None
     number: int = 1
     alone: bool = True
+    ceiling: Mapping[str, float] | None = None
 
     @property
     def level(self) -> str:
@@ -42,9 +48,24 @@ class Part:
         return "##" if self.alone else "###"
 
     @property
+    def measure(self) -> Measure:
+        """The metric of all its scores."""
+        return measure(self.setting.metric)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the folds were drawn several times."""
+        return int(repeats(self.folds).nunique()) > 1
+
+    @property
     def datasets(self) -> list[str]:
         """The data sets in the order of tables and figures."""
         return in_order(self.folds["dataset"], DATASETS)
+
+    @cached_property
+    def answer(self) -> Answer:
+        """Which aggregations may be the best."""
+        return answer(self.folds, self.signals, self.ceiling)
 
     @cached_property
     def findings(self) -> list[str]:
@@ -63,22 +84,38 @@ class Part:
 
 
 def parts(
-    folds: pd.DataFrame, curves: pd.DataFrame, signals: pd.DataFrame | None = None
+    folds: pd.DataFrame,
+    curves: pd.DataFrame,
+    signals: pd.DataFrame | None = None,
+    ceiling: Mapping[str, float] | None = None,
 ) -> list[Part]:
     """Split the results by setting; where there are none, return one part without any."""
-    folds = _with_columns(folds, (*KEYS, "test_acc", "status"))
+    folds = _with_columns(folds, (*KEYS, "test_score", "status"))
     curves = _with_columns(curves, (*KEYS, "epoch", "train_loss"))
     curves_of = dict(split_by_setting(curves))
     signals_of = {} if signals is None else dict(split_by_setting(signals.assign(fold=0, seed=0)))
     split = list(split_by_setting(folds)) or [(Setting("released", "auto"), folds)]
     return [
         Part(
-            *(setting, part, curves_of.get(setting, curves.iloc[:0]), signals_of.get(setting)),
+            setting,
+            part,
+            _of(setting, part, curves_of, curves.iloc[:0]),
+            None if signals is None else _of(setting, part, signals_of, signals.iloc[:0]),
             number=number,
             alone=len(split) == 1,
+            ceiling=ceiling,
         )
         for number, (setting, part) in enumerate(split, 1)
     ]
+
+
+def _of(
+    setting: Setting, folds: pd.DataFrame, split: dict[Setting, pd.DataFrame], nothing: pd.DataFrame
+) -> pd.DataFrame:
+    """What belongs to a setting's folds, of a frame that may know nothing of metrics."""
+    without = replace(setting, metric=ACCURACY)
+    found = split.get(setting, split.get(without, nothing))
+    return found if found.empty else found[found["dataset"].isin(set(folds["dataset"]))]
 
 
 def _with_columns(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from ...aggregations import AGGREGATIONS
 from ...escape import printable
 from ...files import write_whole
+from ..answer import headline, warnings
+from ..format import listing
 from ..style import DATASETS, in_order
 from ._html import templates
 from ._part import Part, parts
@@ -24,6 +26,7 @@ def render_report(
     curves: pd.DataFrame,
     provenance: Mapping[str, object],
     signals: pd.DataFrame | None = None,
+    ceiling: Mapping[str, float] | None = None,
 ) -> str:
     """The report as the text of one HTML page that needs nothing else, no script either.
 
@@ -34,6 +37,7 @@ def render_report(
             mappings and lists are shown as such.
         signals: the signal at the start, a row for each method, data set and layer; without them
             the page has no section on it.
+        ceiling: for data sets, the best score that any network can reach, see `answer`.
 
     Example:
         >>> import pandas as pd
@@ -41,18 +45,43 @@ def render_report(
         >>> "No fold has finished" in page and "https:" not in page
         True
     """
-    found = parts(folds, curves, signals)
+    found = parts(folds, curves, signals, ceiling)
     page = templates().get_template("report.html")
     text = page.render(
         parts=found,
         sections=[shown for part in found for shown in _shown(part)],
         trainings=len(folds),
+        lede=_lede(found),
+        scores=_scores(found),
+        warnings=warnings(folds),
         datasets=in_order(folds["dataset"], DATASETS) if len(folds) else [],
         has_paper=any(not part.compared.empty for part in found),
         provenance=provenance,
         colours={name: entry.colour for name, entry in AGGREGATIONS.items()},
     )
     return printable(text)
+
+
+def _lede(found: list[Part]) -> list[str]:
+    """What the page says before all else: the answer, of the first setting if there are several."""
+    return [headline(choice) for choice in found[0].answer.main] or found[0].findings[:1]
+
+
+def _scores(found: list[Part]) -> str:
+    """Say what the numbers of the page are."""
+    measures = list(dict.fromkeys(part.measure for part in found))
+    if len(measures) == 1:
+        (only,) = measures
+        percent = ", in percent," if only.is_share else ""
+        return (
+            f"Numbers are of the test {only.noun}{percent} at the epoch of {only.extreme} "
+            f"validation {only.noun}."
+        )
+    titles = listing([measure.noun for measure in measures])
+    return (
+        f"Numbers are of the test graphs, at the epoch that is best by the same metric on the "
+        f"validation graphs. Metrics ({titles}) are kept apart; shares are in percent."
+    )
 
 
 def _shown(part: Part) -> Iterator[dict[str, str]]:
@@ -73,6 +102,7 @@ def write_report(
     provenance: Mapping[str, object],
     path: str | os.PathLike[str],
     signals: pd.DataFrame | None = None,
+    ceiling: Mapping[str, float] | None = None,
 ) -> Path:
     """Write the report of `render_report` to a file, whole or not at all.
 
@@ -85,5 +115,5 @@ def write_report(
         ...     write_report(pd.DataFrame(), pd.DataFrame(), {}, f"{folder}/report.html").name
         'report.html'
     """
-    write_whole(path, render_report(folds, curves, provenance, signals))
+    write_whole(path, render_report(folds, curves, provenance, signals, ceiling))
     return Path(path)

@@ -88,7 +88,7 @@ def papers_model(
     width = features(graphs, kind).width
     with untouched_random_state():
         torch.manual_seed(seed)
-        built = build_model(model, width, graphs.num_classes, aggr, variant, **options)
+        built = build_model(model, width, graphs.num_outputs, aggr, variant, **options)
     lessons = []
     for number, data in enumerate(batches_of(graphs, size, kind, seed)):
         if number == batches:

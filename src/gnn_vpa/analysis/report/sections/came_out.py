@@ -1,4 +1,4 @@
-"""What came out, in sentences."""
+"""What else came out, in sentences: vpa against each other aggregation, and the paper's numbers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .._pictures import Pictures
 
 _HTML = """
+{% if not part.tests.empty %}<p class="note">{{ note }}</p>{% endif %}
 {% if sentences %}
 <ul>
 {% for sentence in sentences %}
@@ -24,30 +25,36 @@ _HTML = """
 {% for remark in remarks %}
 <p class="remark"><strong>Note.</strong> {{ remark }}</p>
 {% endfor %}
-{% if part.alone %}<p class="note">Setting: {{ part.setting }}.</p>{% endif %}
 """
+
+
+_NOTE = (
+    "vpa against each other aggregation, one comparison at a time. The answer above compares all "
+    "of them at once, and so is stricter."
+)
 
 
 class CameOut(Section):
     """The findings, and how far the paper's protocol was followed."""
 
     name = "part"
-    title = "What came out"
+    title = "What else came out"
 
     def link(self, part: Part) -> str:
-        """Return the setting where there are several: a link leads to each."""
-        return "" if part.alone else str(part.setting)
-
-    def heading(self, part: Part) -> str:
-        """Return the title, with the setting where there are several."""
-        return self.title if part.alone else f"{self.title}: {part.setting}"
+        """Return nothing: it follows the answer, to which a link leads."""
+        return ""
 
     def html(self, part: Part) -> str:
-        """Return the sentences; a single setting's first is at the head of the page already."""
+        """Return the sentences, and how far the paper's protocol was followed."""
         apart = [] if part.compared.empty else remarks(part.setting, part.folds, part.curves)
-        sentences = part.findings[1:] if part.alone else part.findings
-        return fill(_HTML, part=part, sentences=sentences, remarks=list(apart))
+        return fill(_HTML, part=part, sentences=part.findings, remarks=list(apart), note=_NOTE)
 
     def markdown(self, part: Part, pictures: Pictures) -> str:
-        """Return the sentences as a list, without a heading: they come first."""
-        return lines(*(f"- {markdown(sentence)}" for sentence in part.findings), "")
+        """Return the sentences as a list."""
+        return lines(
+            f"{part.level} {self.title}",
+            "",
+            *(() if part.tests.empty else (_NOTE, "")),
+            *(f"- {markdown(sentence)}" for sentence in part.findings),
+            "",
+        )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .._part import Part
 
 _HTML = """
-<p class="note">Test accuracy of each fold, averaged over its seeds.</p>
+<p class="note">{{ note }}</p>
 {{ figures }}
 """
 
@@ -33,4 +33,5 @@ class Folds(Section):
             return ""
         folds = part.folds
         drawn = [("", name, fold_dots(folds[folds["dataset"] == name])) for name in part.datasets]
-        return fill(_HTML, figures=figures(drawn))
+        note = f"Test {part.measure.noun} of each fold, averaged over its seeds."
+        return fill(_HTML, figures=figures(drawn), note=note)

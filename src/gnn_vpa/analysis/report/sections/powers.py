@@ -1,15 +1,15 @@
-"""Powers of N: accuracy, and the signal at the start, against the exponent."""
+"""Powers of N: the score, and the signal at the start, against the exponent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....aggregations import AGGREGATIONS, aggregation
 from ....errors import UsageError
 from ....escape import markdown
 from ...figures import power_lines
-from ...format import mean_std, noted
+from ...format import capital, mean_std, noted
 from ...style import DATASETS, MODELS, in_order, method_label
 from ...summary import CELL, summarise
 from .._html import figures, fill
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _LEAST = 3  # two points are a line whatever they are
 
 _HTML = """
-<p class="note">Above, the mean test accuracy over folds of power(p), which scales a sum over N
+<p class="note">Above, the mean test {{ noun }} over folds of power(p), which scales a sum over N
 neighbours by N<sup>&minus;p</sup>, and a band of one standard deviation on each side. Below, the
 variance of what the last message-passing layer returns before training, with what a norm makes of
 it where the model has one. Dashed lines: the exponents that have a name; a diamond is what was run
-by that name. A cross: no number; an asterisk: the accuracy table says beside it what it stands
+by that name. A cross: no number; an asterisk: the table says beside it what it stands
 for.</p>
 {{ figures }}
 """
@@ -46,8 +46,11 @@ class Powers(Section):
 
     def html(self, part: Part) -> str:
         """Return the figures."""
-        drawn = [(model, name, power_lines(rows)) for model, name, rows in _powers(part)]
-        return fill(_HTML, figures=figures(drawn)) if drawn else ""
+        metric = part.measure
+        drawn = [
+            (model, name, power_lines(rows, metric.name)) for model, name, rows in _powers(part)
+        ]
+        return fill(_HTML, figures=figures(drawn), noun=metric.noun) if drawn else ""
 
     def markdown(self, part: Part, pictures: Pictures) -> str:
         """Return the same numbers as a table."""
@@ -57,20 +60,24 @@ class Powers(Section):
         return lines(
             f"{part.level} {self.title}",
             "",
-            "Test accuracy in percent, and variance of the last layer before training, by the "
-            "exponent p",
+            f"{capital(part.measure.label)}, and variance of the last layer before training, by "
+            "the exponent p",
             f"of N^-p. With a name: {_named()}.",
             "",
-            "| data set | method | p | accuracy | variance |",
+            f"| data set | method | p | {part.measure.noun} | variance |",
             "|---|---|---:|---:|---:|",
             *(
                 f"| {markdown(row.dataset)} | {markdown(method_label(row.model, row.aggregation))} "
-                f"| {row.p:g} | {noted(mean_std(row.mean, row.std), row.note)} "
+                f"| {row.p:g} | {noted(_score(row), row.note)} "
                 f"| {_variance(row.variance)} |"
                 for row in rows
             ),
             "",
         )
+
+
+def _score(row: Any) -> str:
+    return mean_std(row.mean, row.std, row.digits, row.repeats_std)
 
 
 def _named() -> str:

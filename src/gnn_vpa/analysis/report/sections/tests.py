@@ -1,4 +1,4 @@
-"""Tests: is vpa more accurate than what it was run beside?"""
+"""Tests: is vpa better than what it was run beside? The paper's question."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ _HTML = """
 <td>{{ row.pairs }}{% if row.pairs < row.asked %} of {{ row.asked }}{% endif %}</td>
 {%- endmacro %}
 {% macro effect(row) -%}
-<td>{{ row.difference | signed }}</td><td>{{ row.low | number }} to {{ row.high | number }}</td>
+<td>{{ row.difference | signed(row.digits) }}</td>
+<td>{{ row.low | number(row.digits) }} to {{ row.high | number(row.digits) }}</td>
 <td>{{ row.rank_biserial | signed(2) }}</td>
 {%- endmacro %}
-<p class="note" id="tests-note-{{ id }}">Difference: vpa minus the other, in points of accuracy,
+<p class="note" id="tests-note-{{ id }}">{{ lead }}
 with the 95 % interval of the corrected test. Effect: rank-biserial correlation, &minus;1
 to 1.</p>
 <div class="scroll" role="region" aria-label="Tests over all data sets, scrolls sideways"
@@ -45,7 +46,7 @@ tabindex="0">
 <tr><th scope="row">{{ method_label(row.model, row.aggregation) }}</th>
 <td>{{ row.datasets }}</td>{{ pairs(row) }}{{ effect(row) }}
 <td>{{ row.p_wilcoxon | p }}</td><td>{{ row.p_paper | p }}</td><td>{{ row.p_corrected | p }}</td>
-<td class="text">{{ verdict(row.low, row.high) }} it</td></tr>
+<td class="text">{{ verdict(row.low, row.high, metric.name) }} it</td></tr>
 {% endfor %}
 </tbody>
 </table>
@@ -73,11 +74,11 @@ together.</p>
 </table>
 </div>
 {% endif %}
-<p class="note">All p are one-sided; “more accurate” is said where the interval, which is two-sided
-and so the stricter, leaves out zero. Wilcoxon's signed-rank test is the paper's; pairs without a
-difference are left out. The corrected one is Nadeau and Bengio's resampled t-test, for folds that
-share training data (one graph tested on for each eight trained on). Seeds of a fold are averaged
-before pairing.</p>
+<p class="note">All p are one-sided; “{{ metric.better }}” is said where the interval, which is
+two-sided and so the stricter, leaves out zero. Wilcoxon's signed-rank test is the paper's; pairs
+without a difference are left out. The corrected one is Nadeau and Bengio's resampled t-test, for
+folds that share training data. Seeds of a fold are averaged before pairing. Each comparison is one
+question asked by itself; the answer at the top asks all of them at once, and so is stricter.</p>
 """
 
 
@@ -89,14 +90,21 @@ class Tests(Section):
 
     def heading(self, part: Part) -> str:
         """Return the title with the question."""
-        return f"{self.title}: is vpa more accurate?"
+        return f"{self.title}: is vpa {part.measure.better}?"
 
     def html(self, part: Part) -> str:
         """Return both tables; one data set needs no table of its own."""
         if part.tests.empty:
             return ""
         by_dataset = dataset_tests(part.folds) if len(part.datasets) > 1 else None
-        return fill(_HTML, overall=part.tests, by_dataset=by_dataset, id=part.number)
+        return fill(
+            _HTML,
+            overall=part.tests,
+            by_dataset=by_dataset,
+            id=part.number,
+            metric=part.measure,
+            lead=_lead(part),
+        )
 
     def markdown(self, part: Part, pictures: Pictures) -> str:
         """Return the table over all data sets."""
@@ -109,10 +117,20 @@ class Tests(Section):
         )
 
 
+def _lead(part: Part) -> str:
+    """Say what a difference is, and in what."""
+    metric = part.measure
+    what = "vpa minus the other" if metric.higher_is_better else "the other minus vpa"
+    if metric.is_share:
+        return f"Difference: {what}, in points of {metric.noun},"
+    overall = part.tests["unit"].iloc[0].removeprefix("of ")
+    return f"Difference: {what} (positive: vpa is better), in {overall} over all data sets,"
+
+
 def _rows(part: Part) -> Iterator[str]:
     for row in part.tests.itertuples():
         ps = " | ".join(p_value(p) for p in (row.p_wilcoxon, row.p_paper, row.p_corrected))
-        interval = f"{number(row.low)} to {number(row.high)}"
+        interval = f"{number(row.low, row.digits)} to {number(row.high, row.digits)}"
         label = markdown(method_label(row.model, row.aggregation))
         pairs = str(row.pairs) if row.pairs == row.asked else f"{row.pairs} of {row.asked}"
-        yield f"| {label} | {pairs} | {signed(row.difference)} | {interval} | {ps} |"
+        yield f"| {label} | {pairs} | {signed(row.difference, row.digits)} | {interval} | {ps} |"

@@ -1,0 +1,92 @@
+"""What to take where several may be the best, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...paper import published_statistics, resolve_name
+from ..format import listing
+from ..style import DATASETS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TELLS = 10.0  # factor between two signals from which on they are worth a choice
+
+
+def default(
+    may_be_best: Sequence[str], datasets: Sequence[str], signals: pd.DataFrame | None
+) -> tuple[str, str]:
+    """Choose among what may be the best.
+
+    Where the signal at the start tells them apart, the one that keeps it: its variance behind the
+    last layer is closest to that behind the first, and more layers or larger degrees would harm it
+    least. Otherwise the best mean.
+
+    Args:
+        may_be_best: the best mean first.
+        datasets: which count.
+        signals: of this model, a row for each aggregation, data set and layer; None if not known.
+
+    Returns:
+        The aggregation, and the reason in a clause.
+
+    Example:
+        >>> default(["sum", "vpa"], ["mine"], None)
+        ('sum', 'its mean is the best so far')
+    """
+    leader = may_be_best[0]
+    if len(may_be_best) == 1:
+        return leader, "it is shown to be the best"
+    changes, layers = _changes(may_be_best, datasets, signals)
+    usual = "its mean is the best so far"
+    if len(changes) < len(may_be_best):
+        return leader, usual
+    steadiest = min(changes, key=lambda name: (abs(math.log(changes[name])), name != leader))
+    worst = max(changes, key=lambda name: abs(math.log(changes[name])))
+    apart = abs(math.log(changes[worst])) - abs(math.log(changes[steadiest]))
+    if apart < math.log(_TELLS):
+        return leader, f"{usual}, and the signal at the start is alike with all of them"
+    held = abs(math.log(changes[leader])) - abs(math.log(changes[steadiest])) < math.log(_TELLS)
+    taken = leader if held else steadiest
+    others = [name for name in may_be_best if name != taken]
+    said = listing([f"{_factor(changes[name])} with {name}" for name in others])
+    return taken, (
+        f"{usual + ', and ' if held else ''}it keeps the signal at the start: over {layers} layers "
+        f"its variance changes by a factor of {_factor(changes[taken])}, of {said}"
+        f"{_degrees(datasets)}"
+    )
+
+
+def _changes(
+    names: Sequence[str], datasets: Sequence[str], signals: pd.DataFrame | None
+) -> tuple[dict[str, float], int]:
+    """By what factor the variance changes from the first layer to the last, and over how many."""
+    if signals is None or signals.empty:
+        return {}, 0
+    there = signals[signals["dataset"].isin(set(datasets)) & signals["aggregation"].isin(names)]
+    changes: dict[str, list[float]] = {}
+    layers = 0
+    for (name, _), part in there.groupby(["aggregation", "dataset"], sort=False):
+        part = part.drop_duplicates("layer")
+        first, last = float(part["variance"].iloc[0]), float(part["variance"].iloc[-1])
+        layers = max(layers, len(part))
+        if len(part) > 1 and 0 < first < math.inf and 0 < last < math.inf:
+            changes.setdefault(str(name), []).append(math.log(last / first))
+    return {name: math.exp(sum(of) / len(of)) for name, of in changes.items()}, layers
+
+
+def _factor(value: float) -> str:
+    return f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+
+
+def _degrees(datasets: Sequence[str]) -> str:
+    """The mean degree, where a single data set of the paper tells it."""
+    known = None
+    if len(datasets) == 1 and datasets[0] in DATASETS:
+        known = published_statistics(resolve_name(datasets[0]))
+    if known is None:
+        return ""
+    return f" (nodes have {2 * known.edges / known.nodes:.1f} neighbours on average)"

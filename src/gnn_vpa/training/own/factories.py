@@ -1,0 +1,106 @@
+"""Users' own models by name: ``module:function``, or a function of this very process."""
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from ...errors import UsageError
+from ...graphs.reference import import_reference
+from .source import source_hash
+
+Factory = Callable[..., nn.Module]
+
+_BY_NAME: dict[str, Factory] = {}  # the latest of each name: a cell of a notebook may run again
+_BY_SOURCE: dict[tuple[str, str], Factory] = {}
+
+
+def is_own(model: str) -> bool:
+    """Say whether a task's model is a user's own: the name of one of ours has no colon.
+
+    Example:
+        >>> is_own("mynets:make"), is_own("gin")
+        (True, False)
+    """
+    return ":" in model
+
+
+def register(factory: Factory) -> str:
+    """Make a function that makes models known by a name, and return the name.
+
+    Args:
+        factory: Called as ``factory(in_channels, out_channels, **options)``; a function or a class.
+
+    Example:
+        >>> class Net(nn.Module):
+        ...     def __init__(self, in_channels, out_channels):
+        ...         super().__init__()
+        >>> register(Net).rpartition(":")[2]
+        'Net'
+    """
+    if isinstance(factory, nn.Module):
+        raise UsageError(
+            f"models: {type(factory).__name__} is a model already, and each fold needs a new one: "
+            "pass a function make(in_channels, out_channels) that returns it."
+        )
+    if not (inspect.isfunction(factory) or inspect.isclass(factory)):
+        inner = "; write a function around it" if isinstance(factory, partial) else ""
+        raise UsageError(
+            "models: expected a function or a class that makes a model, got "
+            f"{type(factory).__name__}{inner}."
+        )
+    name = f"{factory.__module__}:{factory.__qualname__}"
+    _BY_NAME[name] = _BY_SOURCE[name, source_hash(factory)] = factory
+    return name
+
+
+def factory(name: str, source: str = "") -> Factory:
+    """Return the function that makes a user's model.
+
+    Args:
+        name: ``module:function``; the module may lie in this folder.
+        source: The hash that its source must have; empty for any.
+
+    Raises:
+        UsageError: There is none, or its source has changed.
+
+    Example:
+        >>> factory("torch.nn:Linear").__name__
+        'Linear'
+    """
+    found = _BY_SOURCE.get((name, source)) or _BY_NAME.get(name) or import_reference(name)
+    if not callable(found) or isinstance(found, nn.Module):
+        raise UsageError(
+            f"{name!r} must be a function make(in_channels, out_channels) that returns a model, "
+            f"but is of type {type(found).__name__}."
+        )
+    if source and source_hash(found) != source:
+        raise UsageError(
+            f"{name}: its source has changed since the run was planned: run again, and the edited "
+            "model is another method."
+        )
+    return found
+
+
+def elsewhere(name: str) -> str | None:
+    """Say why another process cannot make this model; None if it can.
+
+    Example:
+        >>> elsewhere("torch.nn:Linear") is None
+        True
+    """
+    found = _BY_NAME.get(name)
+    if found is None:
+        return None
+    module = found.__module__
+    if module == "__main__":
+        return "it is defined in a notebook or a script, which other processes do not have"
+    try:
+        importable: Any = import_reference(name)
+    except UsageError:
+        importable = None
+    if importable is not found:
+        return f"other processes cannot import {name}"
+    return None

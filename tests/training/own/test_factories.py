@@ -1,0 +1,67 @@
+"""Factories by name, and how they are told apart."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from torch import nn
+
+from gnn_vpa.errors import UsageError
+from gnn_vpa.training.own import elsewhere, factory, register, source_hash
+
+Write = Callable[[str, str], None]
+MAKE = "def make(in_channels, out_channels):\n    return {}\n"
+
+
+def test_a_factory_is_found_by_the_name_of_its_module_here(write_module: Write) -> None:
+    write_module("mynet", MAKE.format(7))
+    assert factory("mynet:make")(1, 2) == 7  # type: ignore[comparison-overlap]
+
+
+@pytest.mark.parametrize("name", ["nowhere:make", "mynet:none", "mynet:make.inner", ":make"])
+def test_what_is_not_there_is_named(write_module: Write, name: str) -> None:
+    write_module("mynet", MAKE.format(7))
+    with pytest.raises(UsageError, match=f"'{name}' must name a module and its function"):
+        factory(name)
+
+
+def test_a_name_that_is_no_function_is_refused(write_module: Write) -> None:
+    write_module("mynet", "make = 3\n")
+    with pytest.raises(UsageError, match="'mynet:make' must be a function .* but is of type int"):
+        factory("mynet:make")
+
+
+def test_another_source_than_planned_is_refused(write_module: Write) -> None:
+    write_module("mynet", MAKE.format(7))
+    planned = source_hash(factory("mynet:make"))
+    write_module("mynet", MAKE.format(8))
+    with pytest.raises(UsageError, match="mynet:make: its source has changed"):
+        factory("mynet:make", planned)
+
+
+def test_a_name_that_is_registered_again_means_the_latest_and_each_is_found_by_its_source() -> None:
+    first, second = (lambda i, o: 1), (lambda i, o: 2)
+    name = register(first)
+    assert register(second) == name
+    assert factory(name) is second
+    assert factory(name, source_hash(first)) is first
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (nn.Linear(1, 1), "Linear is a model already"),
+        (partial(nn.Linear, 1), "got partial; write a function around it"),
+        ("gin", "got str"),
+    ],
+)
+def test_what_makes_no_models_is_refused(wrong: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        register(wrong)  # type: ignore[arg-type]
+
+
+def test_a_function_of_this_place_is_not_elsewhere(write_module: Write) -> None:
+    write_module("mynet", MAKE.format(7))
+    imported = factory("mynet:make")
+    assert elsewhere(register(imported)) is None
+    assert "cannot import" in str(elsewhere(register(lambda i, o: 1)))

@@ -1,0 +1,291 @@
+"""Folds of a user's model: the numbers of a plain loop, one by one and side by side."""
+
+import importlib.util
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from gnn_vpa.errors import GnnVpaError
+from gnn_vpa.graphs import GraphSet, Split, splits
+from gnn_vpa.training import Lane, Outcome, Protocol, Task, fit
+from gnn_vpa.training.own import register
+from gnn_vpa.training.own.groups import LanesGroup, LoopGroup
+
+NAMES = ("gin", "gcn", "gat", "gatv2", "sage", "pna", "gine")
+SHORT = Protocol(epochs=3, batch_size=16)
+MANNERS = ("loop", "lanes")
+
+
+def lanes_of(graphs: GraphSet, count: int = 3) -> list[Lane]:
+    return [Lane(fold, split) for fold, split in enumerate(splits(graphs.y, 5))][:count]
+
+
+def curves_of(outcome: Outcome) -> np.ndarray:
+    return np.stack([outcome.curve_train_loss, outcome.curve_val, outcome.curve_test])
+
+
+@pytest.fixture(scope="session")
+def plain() -> ModuleType:
+    path = Path(__file__).parent / "plain.py"
+    spec = importlib.util.spec_from_file_location("plain", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def manner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Train lanes side by side on the CPU, as on a GPU, or one by one."""
+    name: str = request.param
+    monkeypatch.setattr(
+        "gnn_vpa.training.own.family.shares_steps", lambda device: name == "lanes"
+    )  # fmt: skip
+    return name
+
+
+both = pytest.mark.parametrize("manner", MANNERS, indirect=True)
+
+
+@both
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("option", [("norm", "batch_norm"), ("dropout", 0.4)], ids=str)
+def test_three_epochs_equal_the_plain_loop(
+    bonds: GraphSet,
+    plain: ModuleType,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    option: tuple[str, Any],
+    manner: str,
+) -> None:
+    caplog.set_level(logging.INFO)
+    task, lanes = Task(f"mynets:{name}", "", options=(option,)), lanes_of(bonds)
+    outcomes = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
+    how = "one after the other, on the CPU" if manner == "loop" else "side by side, which gives"
+    assert f"mynets:{name} on bonds: folds are trained {how}" in caplog.text
+    for lane, outcome in zip(lanes, outcomes, strict=True):
+        expected = plain.train_one_fold(bonds, task, SHORT, lane, torch.float64)
+        np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_converted_model_has_the_same_numbers_side_by_side(
+    bonds: GraphSet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    caplog.set_level(logging.INFO)
+    if name == "pna":
+        pytest.skip("it has nothing to convert but its pooling function")
+    task, lanes = Task(f"mynets:{name}", "vpa"), lanes_of(bonds)
+    one_by_one = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
+    monkeypatch.setattr("gnn_vpa.training.own.family.shares_steps", lambda device: True)
+    together = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
+    assert "side by side" in caplog.text
+    for got, expected in zip(together, one_by_one, strict=True):
+        np.testing.assert_allclose(curves_of(got), curves_of(expected), rtol=0, atol=1e-9)
+
+
+@both
+def test_what_runs_beside_a_lane_does_not_matter(bonds: GraphSet, manner: str) -> None:
+    task, lanes = Task("mynets:gat", "", options=(("dropout", 0.4),)), lanes_of(bonds, 4)
+    together = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
+    torch.manual_seed(99)
+    alone = fit(bonds, task, SHORT, lanes[2:3], dtype=torch.float64)[0]
+    np.testing.assert_allclose(curves_of(together[2]), curves_of(alone), rtol=0, atol=1e-9)
+
+
+@both
+def test_lanes_of_different_length_have_the_numbers_they_have_alone(
+    bonds: GraphSet, manner: str
+) -> None:
+    everyone = torch.arange(90)
+    splits_ = [Split(everyone[:n], everyone[70:80], everyone[80:]) for n in (16, 33, 20, 30)]
+    lanes = [Lane(fold, split) for fold, split in enumerate(splits_)]
+    task = Task("mynets:gin", "", options=(("norm", "batch_norm"),))
+    together = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
+    for lane, outcome in zip(lanes, together, strict=True):
+        alone = fit(bonds, task, SHORT, [lane], dtype=torch.float64)[0]
+        np.testing.assert_allclose(curves_of(outcome), curves_of(alone), rtol=0, atol=1e-9)
+
+
+@both
+def test_global_generators_are_left_alone(bonds: GraphSet, manner: str) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    fit(bonds, Task("mynets:Noisy", ""), SHORT, lanes_of(bonds, 1))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_model_that_cannot_run_side_by_side_is_trained_one_by_one_and_says_why(
+    bonds: GraphSet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    task, lanes = Task("mynets:Leaky", ""), lanes_of(bonds)
+    expected = fit(bonds, task, SHORT, lanes)
+    monkeypatch.setattr("gnn_vpa.training.own.family.shares_steps", lambda device: True)
+    outcomes = fit(bonds, task, SHORT, lanes)
+    assert "one after the other: side by side they cannot run (side by side scores" in caplog.text
+    for got, right in zip(outcomes, expected, strict=True):
+        assert np.array_equal(curves_of(got), curves_of(right))
+
+
+def test_lanes_whose_answers_change_later_start_anew_one_by_one(
+    bonds: GraphSet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The proof sees one step; a model may ask for something that only later steps answer."""
+    caplog.set_level(logging.INFO)
+    task, lanes = Task("mynets:Changing", ""), lanes_of(bonds)
+    expected = fit(bonds, task, SHORT, lanes)
+    monkeypatch.setattr("gnn_vpa.training.own.family.shares_steps", lambda device: True)
+    outcomes = fit(bonds, task, SHORT, lanes)
+    assert "one after the other from now on" in caplog.text
+    for got, right in zip(outcomes, expected, strict=True):
+        assert np.array_equal(curves_of(got), curves_of(right))
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+@both
+def test_an_interrupted_training_goes_on_to_the_same_bits(
+    bonds: GraphSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manner: str
+) -> None:
+    monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
+    options = (("dropout", 0.4), ("norm", "batch_norm"))
+    task, lanes = Task("mynets:gin", "", options=options), lanes_of(bonds, 2)
+    expected = fit(bonds, task, SHORT, lanes)
+    path, calls = tmp_path / "state.pt", []
+
+    def stop(epoch: int) -> None:
+        calls.append(epoch)
+        if len(calls) % 2:
+            raise Killed
+
+    for _ in range(30):
+        try:
+            outcomes = fit(bonds, task, SHORT, lanes, checkpoint=path, progress=stop)
+            break
+        except Killed:
+            assert path.exists()
+    else:
+        pytest.fail("no progress between interruptions")
+    for got, right in zip(outcomes, expected, strict=True):
+        assert np.array_equal(curves_of(got), curves_of(right))
+
+
+def test_two_processes_have_the_bits_of_one(bonds: GraphSet) -> None:
+    task, lanes = Task("mynets:gat", "", options=(("dropout", 0.4),)), lanes_of(bonds, 4)
+    one, two = (fit(bonds, task, SHORT, lanes, workers=n) for n in (1, 2))
+    for got, right in zip(two, one, strict=True):
+        assert np.array_equal(curves_of(got), curves_of(right))
+
+
+def test_what_a_killed_process_was_at_is_trained_by_the_others(
+    bonds: GraphSet, child_of: Callable[[int, str], int | None], caplog: pytest.LogCaptureFixture
+) -> None:
+    task, lanes = Task("mynets:gin", ""), lanes_of(bonds, 5)
+    protocol = Protocol(epochs=8, batch_size=16)
+    expected = fit(bonds, task, protocol, lanes, workers=1)
+    killed: list[int] = []
+
+    def kill(_: int) -> None:
+        if not killed:
+            while (pid := child_of(os.getpid(), "gnn_vpa.training.workers")) is None:
+                time.sleep(0.01)
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+
+    outcomes = fit(bonds, task, protocol, lanes, workers=2, progress=kill)
+    assert killed
+    for got, right in zip(outcomes, expected, strict=True):
+        assert np.array_equal(curves_of(got), curves_of(right))
+
+
+def test_a_model_that_only_this_process_has_is_trained_here(
+    bonds: GraphSet, mynets: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    task = Task(register(lambda i, o: mynets.gin(i, o)), "")
+    (outcome, _) = fit(bonds, task, SHORT, lanes_of(bonds, 2), workers=2)
+    assert outcome.diverged_epoch is None
+    assert "in this process: other processes cannot import" in caplog.text
+
+
+@both
+def test_a_lane_that_diverges_harms_no_other(
+    bonds: GraphSet, monkeypatch: pytest.MonkeyPatch, manner: str
+) -> None:
+    task, lanes = Task("mynets:gin", "", options=(("norm", "batch_norm"),)), lanes_of(bonds)
+    expected = fit(bonds, task, SHORT, lanes)
+    kind = LanesGroup if manner == "lanes" else LoopGroup
+    make = kind.__init__
+
+    def broken(self: Any, *args: Any, **kwargs: Any) -> None:
+        make(self, *args, **kwargs)
+        with torch.no_grad():
+            for row, lane in enumerate(self.lanes):
+                if lane.fold == 1:
+                    next(iter(self.params.values()))[row] = torch.inf
+
+    monkeypatch.setattr(kind, "__init__", broken)
+    outcomes = fit(bonds, task, SHORT, lanes)
+    assert outcomes[1].diverged_epoch == 0
+    for lane in (0, 2):
+        assert outcomes[lane].diverged_epoch is None
+        assert np.array_equal(curves_of(outcomes[lane]), curves_of(expected[lane]))
+
+
+def test_folds_that_are_finished_outlive_a_model_that_raises(
+    bonds: GraphSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    task, lanes, path = Task("mynets:Raising", ""), lanes_of(bonds), tmp_path / "state.pt"
+
+    def break_it(epoch: int) -> None:
+        if epoch >= 1:  # the first fold is done
+            Path("broken").touch()
+
+    message = r"mynets:Raising: its model raised RuntimeError in epoch \d of fold 1: no more \(.*mynets.py, line \d+\)"
+    with pytest.raises(GnnVpaError, match=message):
+        fit(bonds, task, SHORT, lanes, checkpoint=path, progress=break_it)
+    Path("broken").unlink()
+    epochs: list[int] = []
+    outcomes = fit(bonds, task, SHORT, lanes, checkpoint=path, progress=epochs.append)
+    assert len(epochs) == 2 * SHORT.epochs  # of the two folds that were not
+    assert [outcome.diverged_epoch for outcome in outcomes] == [None] * 3
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("option", [("norm", "batch_norm"), ("dropout", 0.4)], ids=str)
+@pytest.mark.parametrize("aggr", ["", "vpa"])
+def test_the_gpu_computes_what_the_cpu_does(
+    bonds: GraphSet,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    option: tuple[str, Any],
+    aggr: str,
+) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device on this machine")
+    if name == "pna" and aggr:
+        pytest.skip("it has nothing to convert but its pooling function")
+    caplog.set_level(logging.INFO)
+    task, lanes = Task(f"mynets:{name}", aggr, options=(option,)), lanes_of(bonds)
+    there = fit(bonds, task, SHORT, lanes, device="cuda", dtype=torch.float64)
+    assert "side by side, which gives" in caplog.text
+    assert "cannot be captured" not in caplog.text
+    here = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
+    for got, expected in zip(there, here, strict=True):
+        np.testing.assert_allclose(curves_of(got), curves_of(expected), rtol=0, atol=1e-9)
