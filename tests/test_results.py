@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from torch_geometric.data import Data, InMemoryDataset
+from torch_geometric.nn import GraphConv, global_add_pool
 
 import gnn_vpa
 from gnn_vpa.errors import UsageError
@@ -277,3 +278,62 @@ def test_the_data_sections_come_from_the_run_for_data_of_a_folder(tmp_path: Path
         **QUICK,  # type: ignore[arg-type]
     )
     assert "The signal at the start, beside the accuracy" in results.report().read_text()
+
+
+# Settings and models of one's own ---------------------------------------------------------------
+
+
+class Own(torch.nn.Module):
+    """A model of this very file."""
+
+    def __init__(self, in_channels: int, out_channels: int, hidden: int = 4) -> None:
+        super().__init__()
+        self.conv = GraphConv(in_channels, hidden)
+        self.head = torch.nn.Linear(hidden, out_channels)
+
+    def forward(
+        self, x: torch.Tensor, edge_index: torch.Tensor, batch: torch.Tensor
+    ) -> torch.Tensor:
+        return self.head(global_add_pool(self.conv(x, edge_index).relu(), batch))
+
+
+def test_a_function_is_a_model_beside_ours(tmp_path: Path) -> None:
+    results = gnn_vpa.run(
+        "MUTAG", ["sgc", Own], "vpa", hidden=[2, 4], lr="0.01,0.001", select=True, final_runs=1,
+        epochs=1, folds=2, device="cpu", out=tmp_path,
+    )  # fmt: skip
+    assert set(results.folds["model"]) == {"SGC", f"{__name__}:Own"}
+    assert len(results.candidates) == 2 * 4 * 2
+
+
+def test_lists_of_graphs_have_targets_splits_and_groups(tmp_path: Path) -> None:
+    edges = torch.tensor([[0, 1], [1, 0]])
+    graphs = [
+        Data(edge_index=edges, num_nodes=2 + n % 3, gap=float(n % 3), family=f"f{n // 4}")
+        for n in range(24)
+    ]
+    common = {"epochs": 1, "device": "cpu", "target": "gap", "models": "sgc", "aggrs": "vpa"}
+    grouped = gnn_vpa.run(graphs, groups="family", folds=2, out=tmp_path / "a", **common)
+    assert set(grouped.folds["dataset"]) == {"custom:gap"}
+    assert set(grouped.folds["metric"]) == {"mae"}
+    split = [list(range(10)), list(range(10, 15)), list(range(15, 20))]
+    fixed = gnn_vpa.run(graphs, splits=[split], out=tmp_path / "b", **common)
+    assert len(fixed.folds) == 1
+    same = gnn_vpa.run(graphs, splits=[split], metric="mae", out=tmp_path / "b", **common)
+    assert len(same.folds) == 1  # what is usual has the same key whether or not it is named
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lr": "fast"}, "lr: expected a number above 0"),
+        ({"task": "clases"}, "task: 'clases' is unknown: did you mean classes"),
+        ({"final_runs": 3}, "final_runs: they are for what select has chosen"),
+        ({"repeats": 0}, "repeats: expected a whole number from 1 on, got 0"),
+        ({"splits": [], "groups": "a"}, "splits and groups: give one of them"),
+        ({"learning_rate": 0.1}, "learning_rate is a setting of the training.*--lr"),
+    ],
+)
+def test_a_wrong_setting_is_named(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        gnn_vpa.run("MUTAG", **settings)  # type: ignore[arg-type]

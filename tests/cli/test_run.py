@@ -1,6 +1,7 @@
 """``gnn-vpa run`` as a user meets it."""
 
 import csv
+import json
 import os
 import signal
 import sqlite3
@@ -206,3 +207,133 @@ def test_a_finished_cell_says_how_many_folds_its_mean_is_over() -> None:
     assert _came_out([0.8, 0.9], two) == "85.0 ± 7.1 %"
     assert _came_out([0.8, 0.9], three) == "85.0 ± 7.1 % (2 of 3 folds)"
     assert _came_out([0.812, 0.915], replace(two, metric="mae")) == "MAE 0.864 ± 0.0728"
+
+
+# Settings, models and targets of one's own ------------------------------------------------------
+
+_MODEL = """
+from torch import nn
+from torch_geometric.nn import GIN, global_add_pool
+
+class Net(nn.Module):
+    def __init__(self, inputs, outputs, hidden):
+        super().__init__()
+        self.body, self.head = GIN(inputs, hidden, 2), nn.Linear(hidden, outputs)
+
+    def forward(self, x, edge_index, batch):
+        return self.head(global_add_pool(self.body(x, edge_index), batch))
+
+def make(in_channels, out_channels, hidden=4):
+    return Net(in_channels, out_channels, hidden)
+"""
+_DATA = """
+import torch
+from torch_geometric.data import Data
+
+def graphs():
+    found = []
+    for number in range(24):
+        nodes = 3 + number % 5
+        first = torch.arange(nodes - 1)
+        edges = torch.stack([torch.cat([first, first + 1]), torch.cat([first + 1, first])])
+        homo = float("nan") if number == 5 else nodes / 2
+        size = torch.tensor([[float(nodes)]])
+        found.append(Data(edge_index=edges, num_nodes=nodes, y=size, homo=homo, batch_of=number // 3))
+    return found
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a model and data of one's own."""
+    (tmp_path / "run_nets.py").write_text(_MODEL)
+    (tmp_path / "run_data.py").write_text(_DATA)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_model_and_numbers_of_ones_own_with_a_choice(mine: Path) -> None:
+    arguments = ["run_data:graphs", "--target", "homo", "--model", "gin,run_nets:make", *QUICK]
+    arguments += ["--aggr", "vpa", "--lr", "0.01,0.001", "--set", "hidden=4,8"]
+    arguments += ["--select", "--final-runs", "1", "--out", "results"]
+    result = _run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert "1 of 24 targets is missing" in result.stderr
+    assert "chosen in" in result.stdout
+    folds = Results(mine / "results").folds
+    assert set(folds["model"]) == {"GIN", "run_nets:make"}
+    assert set(folds["metric"]) == {"mae"}
+    assert set(folds["dataset"]) == {"run_data:graphs:homo"}
+    chosen = [json.loads(text) for text in folds["chosen"]]
+    assert {frozenset(choice) for choice in chosen} == {frozenset({"learning_rate", "hidden"})}
+    assert len(Results(mine / "results").candidates) == 2 * 4 * 3
+    assert "0 cells to run, 10 finished before" in _run(*arguments).stderr
+
+
+def test_without_a_choice_each_setting_is_a_row_and_a_warning_says_so(tmp_path: Path) -> None:
+    result = _run("MUTAG", "--model", "sgc", "--aggr", "vpa", "--lr", "0.01,0.001", *QUICK,
+                  "--out", str(tmp_path))  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "2 settings of a method are rows of their own" in result.stderr
+    assert set(Results(tmp_path).folds["protocol"]) == {"learning rate 0.01", ""}
+
+
+def test_groups_and_repeats(mine: Path) -> None:
+    arguments = ["--groups", "batch_of", "--repeats", "2", "--model", "sgc", "--aggr", "vpa"]
+    result = _run("run_data:graphs", *arguments, *QUICK, "--out", "results")
+    assert result.exit_code == 0, result.output
+    folds = Results(mine / "results").folds
+    assert sorted(set(folds["repeat"])) == [0, 1]
+    assert folds["division"].str.startswith("groups batch_of ").all()
+
+
+def test_splits_of_ones_own(mine: Path) -> None:
+    fold = {"train": list(range(12)), "validation": [12, 13, 14, 15], "test": [16, 17, 18, 19]}
+    (mine / "mine.json").write_text(json.dumps([fold]))
+    arguments = ["run_data:graphs", "--splits", "mine.json", "--model", "sgc", "--epochs", "1"]
+    result = _run(*arguments, "--aggr", "vpa", "--device", "cpu", "--out", "results")
+    assert result.exit_code == 0, result.output
+    assert len(Results(mine / "results").folds) == 1
+
+
+def test_a_plan_lists_settings(tmp_path: Path) -> None:
+    arguments = ["--model", "sgc", "--aggr", "vpa", "--lr", "0.01,0.001", "--select", "--plan"]
+    result = _run("MUTAG", *arguments, *QUICK, "--out", str(tmp_path / "none"))
+    assert result.exit_code == 0, result.output
+    assert "SGC+vpa (chosen from 2) on MUTAG" in result.stdout
+    assert "3 cells would run" in result.stdout
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--lr", "fast"], "--lr: expected a number above 0, got 'fast'"),
+        (["--optimizer", "admw"], "--optimizer: 'admw' is unknown: did you mean adamw?"),
+        (["--metric", "mae"], "'mae' is not for classes"),
+        (["--loss", "mse"], "'mse' is not for classes"),
+        (["--final-runs", "2"], "final_runs: they are for what select has chosen"),
+        (["--splits", "no.json"], "no.json cannot be read"),
+        (["--splits", "no.json", "--folds", "3"], "folds and splits: give one of them"),
+        (["--splits", "no.json", "--repeats", "3"], "repeats and splits"),
+        (["--groups", "scaffold"], "MUTAG has no column 'scaffold'"),
+        (["--set", "hiden=3"], "did you mean hidden?"),
+        (["--set", "lr=3"], "use --lr"),
+        (["--width", "8", "--set", "width=9"], "--width and --set width are the same"),
+        (["--model", "nomodule:make"], "nomodule"),
+        (["--target", "attributes"], "there is no target 'attributes'"),
+    ],
+)
+def test_a_wrong_setting_is_answered_before_anything_is_trained(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    result = _run("MUTAG", *arguments, "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+
+
+def test_help_is_in_panels() -> None:
+    shown = _run("--help").stdout
+    panels = ("Data", "Methods", "Training", "Choosing", "Splits", "Run")
+    places = [shown.index(f"─ {panel} ") for panel in panels]
+    assert places == sorted(places)

@@ -17,6 +17,7 @@ from gnn_vpa.experiments import (
     groups,
     identify,
     preset,
+    protocols,
     read_curves,
     read_folds,
     run_grid,
@@ -195,3 +196,68 @@ def test_many_seeds_are_named_as_a_range() -> None:
     (group,) = grouped(expand(["MUTAG"], ["gin"], ["vpa"], seeds=range(2500)).cells, "cuda")
     assert str(group) == "GIN vpa on MUTAG, seeds 0 to 2499"
     assert shortened([3, 1, 2, *range(10, 30), 40]) == ["1 to 3", "10 to 29", "40"]
+
+
+# Settings and repeats ---------------------------------------------------------------------------
+
+
+def test_settings_that_change_no_shapes_share_a_step() -> None:
+    grid = expand(
+        ["MUTAG"],
+        aggrs=["sum", "vpa"],
+        protocol=protocols({"lr": "0.01,0.001", "weight_decay": "0,0.1", "batch_size": "32,64"}),
+        options={"width": [8, 16]},
+        repeats=2,
+    )
+    found = grouped(grid.cells, "cuda")
+    assert len(found) == 2 * 2  # widths and sizes of batches
+    assert Counter(cell for group in found for cell in group.cells) == Counter(grid.cells)
+    for group in found:
+        assert len(group.cells) == len(group.methods) * len(group.runs) == 2 * 4 * 2
+    assert str(found[0]) == "GIN (4 settings) sum, vpa on MUTAG, repeats 0, 1"
+
+
+def test_a_choice_stands_alone() -> None:
+    grid = expand(
+        ["MUTAG"], aggrs=["sum", "vpa"], protocol=protocols({"lr": "0.01,0.001"}), final_runs=3,
+        seeds=[0, 1],
+    )  # fmt: skip
+    sizes = Counter(len(group.cells) for group in grouped(grid.cells, "cuda"))
+    assert sizes == {1: 4, 8: 1}
+
+
+@pytest.mark.usefixtures("sharing")
+def test_a_group_of_settings_and_repeats_records_what_single_cells_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = expand(
+        ["MUTAG"],
+        ["sgc"],
+        protocol=protocols({"lr": "0.01,0.001", "epochs": 2}),
+        folds=2,
+        repeats=2,
+    ).cells
+    seen = Seen()
+    run_grid(cells, tmp_path / "together", device="cpu", workers=1, progress=seen)
+    assert len(seen.started) == 1
+    monkeypatch.setattr(groups, "shares_steps", lambda _: False)
+    run_grid(cells, tmp_path / "alone", device="cpu", workers=1)
+    keys = ["aggregation", "protocol", "repeat", "fold"]
+    together, alone = (
+        read_folds(tmp_path / name).drop(columns="seconds").set_index(keys).sort_index()
+        for name in ("together", "alone")
+    )
+    assert len(together) == 2 * 2 * 2 * 2
+    pd.testing.assert_frame_equal(together, alone)
+
+
+def test_repeats_have_other_folds_and_other_random_numbers(tmp_path: Path) -> None:
+    cells = expand(["MUTAG"], ["sgc"], ["vpa"], protocol=Protocol(epochs=1), folds=2, repeats=2)
+    run_grid(cells.cells, tmp_path, device="cpu")
+    folds = read_folds(tmp_path)
+    assert folds.set_index(["repeat", "fold"]).index.tolist() == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert folds["train_loss"].nunique() == 4
+    # More repeats are added later: those that are there keep their keys.
+    more = expand(["MUTAG"], ["sgc"], ["vpa"], protocol=Protocol(epochs=1), folds=2, repeats=3)
+    kept = {cell.key for cell in identify(cells.cells).cells}
+    assert kept < {cell.key for cell in identify(more.cells).cells}

@@ -1,15 +1,27 @@
-"""Results of the earlier format: read where they are, and gone on with."""
+"""Results of earlier formats: read where they are, and gone on with."""
 
 import logging
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from gnn_vpa.experiments import Store, finished, identify, preset, read_folds, read_provenance
+from gnn_vpa.experiments import (
+    Cell,
+    Store,
+    finished,
+    identify,
+    preset,
+    read_curves,
+    read_folds,
+    read_provenance,
+    read_signals,
+)
 from gnn_vpa.experiments.store import query
+from gnn_vpa.training import Task
 
 
 @pytest.fixture
@@ -94,3 +106,85 @@ def test_the_same_data_by_two_names_become_one(
         ["dataset", "model", "aggregation", "variant", "options", "features", "fold"]
     ).any()
     assert "PTC" not in set(folds["dataset"])
+
+
+# Format 2 ---------------------------------------------------------------------------------------
+
+_FORMAT_2 = """
+CREATE TABLE sessions (id INTEGER PRIMARY KEY, started TEXT NOT NULL, finished TEXT,
+    host TEXT NOT NULL, device TEXT NOT NULL, "commit" TEXT, versions TEXT NOT NULL,
+    configuration TEXT NOT NULL);
+CREATE TABLE datasets (content TEXT PRIMARY KEY, name TEXT NOT NULL, nodes INTEGER NOT NULL,
+    edges INTEGER NOT NULL, classes INTEGER);
+CREATE TABLE cells (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
+    content TEXT NOT NULL REFERENCES datasets, model TEXT NOT NULL, aggregation TEXT NOT NULL,
+    variant TEXT NOT NULL, features TEXT NOT NULL, options TEXT NOT NULL,
+    num_folds INTEGER NOT NULL, seed INTEGER NOT NULL, epochs INTEGER, batch_size INTEGER,
+    learning_rate REAL, session INTEGER NOT NULL REFERENCES sessions);
+CREATE TABLE folds (cell INTEGER NOT NULL REFERENCES cells, fold INTEGER NOT NULL,
+    best_epoch INTEGER NOT NULL, train_loss REAL, val_acc REAL, test_acc REAL,
+    status TEXT NOT NULL CHECK (status IN ('done', 'diverged')), diverged_epoch INTEGER,
+    seconds REAL NOT NULL, device TEXT NOT NULL, curve_train_loss BLOB NOT NULL,
+    curve_val_acc BLOB NOT NULL, curve_test_acc BLOB NOT NULL, PRIMARY KEY (cell, fold));
+CREATE TABLE signals (cell INTEGER NOT NULL REFERENCES cells, place INTEGER NOT NULL,
+    layer TEXT NOT NULL, variance REAL, backward_variance REAL, distance REAL,
+    PRIMARY KEY (cell, place));
+INSERT INTO sessions VALUES (1, '2026-01-01', NULL, 'host', 'cpu', NULL, '{}', '{}');
+INSERT INTO datasets VALUES ('5b996644', 'toy', 9, 12, 2);
+INSERT INTO cells VALUES (1, '20dd3dbe8473ec41', '5b996644', 'gin', 'vpa', 'released', 'auto',
+    '{}', 10, 0, 200, 64, 0.001, 1);
+INSERT INTO cells VALUES (2, '983e7bc92f5db226', '5b996644', 'wl', '', '', 'auto',
+    '{}', 10, 0, NULL, NULL, NULL, 1);
+INSERT INTO folds VALUES (1, 0, 3, 0.5, 0.75, 0.625, 'done', NULL, 2.0, 'cpu',
+    x'0000003f', x'0000403f', x'0000203f');
+INSERT INTO folds VALUES (1, 1, 0, NULL, NULL, NULL, 'diverged', 4, 2.0, 'cpu',
+    x'0000c07f', x'0000c07f', x'0000c07f');
+INSERT INTO folds VALUES (2, 0, 0, NULL, 0.5, 0.25, 'done', NULL, 1.0, 'cpu', x'', x'', x'');
+INSERT INTO signals VALUES (1, 0, 'convs.0', 1.0, 0.5, 0.25);
+PRAGMA application_id = 1735815265;
+PRAGMA user_version = 2;
+"""
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> Path:
+    """Results of format 2, with keys that gnn-vpa of that time has made."""
+    with closing(sqlite3.connect(tmp_path / "results.sqlite")) as connection:
+        connection.executescript(_FORMAT_2)
+    return tmp_path
+
+
+def test_results_of_format_2_are_read_with_the_same_numbers_and_left_alone(second: Path) -> None:
+    before = (second / "results.sqlite").read_bytes()
+    folds = read_folds(second)
+    assert folds["model"].tolist() == ["GIN", "GIN", "WL"]
+    assert folds["val_score"].tolist()[::2] == [0.75, 0.5]
+    assert folds["test_score"].tolist()[::2] == [0.625, 0.25]
+    assert folds["test_accuracy"].tolist()[::2] == [0.625, 0.25]
+    assert folds["test_score"].isna().tolist() == [False, True, False]
+    assert set(folds["metric"]) == {"accuracy"}
+    assert folds["higher_is_better"].all()
+    assert (folds["repeat"] == 0).all()
+    assert folds["chosen"].isna().all()
+    assert read_curves(second)["test_score"].tolist()[0] == 0.625
+    assert read_signals(second)["variance"].tolist() == [1.0]
+    assert (second / "results.sqlite").read_bytes() == before
+
+
+def test_cells_of_format_2_are_found_finished_by_todays_keys(second: Path) -> None:
+    cells = [
+        Cell("toy", Task("gin", "vpa"), content="5b996644"),
+        Cell("toy", Task("wl", "", ""), None, content="5b996644"),
+    ]
+    assert finished(second) == {cell.key for cell in cells}
+    with Store(second) as store:
+        assert store.finished() == {cell.key for cell in cells}
+        assert store._connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_tables_of_format_2_become_those_of_a_new_file(second: Path, tmp_path: Path) -> None:
+    with Store(second), Store(tmp_path / "new"):
+        pass
+    for table in ("sessions", "datasets", "cells", "folds", "scores", "signals"):
+        sql = f'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(\'{table}\')'
+        assert query(second, sql) == query(tmp_path / "new", sql)
