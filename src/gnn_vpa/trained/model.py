@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from ..errors import GnnVpaError, UsageError
+from ..errors import GnnVpaError
 from ..graphs import GraphSet
-from ..graphs.batches import cut, read_batches
 from ..training import Protocol, Task
 from ..training.metrics import evaluate
+from .batch import Part, parts
 from .calling import Caller, caller_for
 from .encoding import Encoding
 from .record import Record
@@ -23,8 +23,6 @@ from .target import Target
 
 Array = NDArray[np.floating]
 Progress = Callable[[int], None]
-
-BATCH = 1 << 16  # nodes and edges of a batch
 
 
 class Units(NamedTuple):
@@ -56,6 +54,7 @@ class TrainedModel:
         target: What its outputs are.
         record: The data, scores and versions.
         units: Of a regression's outputs.
+        caller: What calls the network with a batch of graphs.
 
     Example:
         >>> from gnn_vpa.graphs import load
@@ -73,11 +72,11 @@ class TrainedModel:
     target: Target
     record: Record
     units: Units | None = None
-    _caller: Caller = field(init=False, repr=False)
+    caller: Caller = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.module.eval()
-        self._caller = caller_for(self.module, self.task)
+        self.caller = caller_for(self.module, self.task, self.encoding, self.target.outputs)
 
     def to(self, device: torch.device | str) -> "TrainedModel":
         """Move the model to a device, and return it."""
@@ -88,7 +87,7 @@ class TrainedModel:
 
     def iter_outputs(self, graphs: GraphSet | Iterable[Data]) -> Iterator[Array]:
         """Yield the outputs of one batch of graphs after the other, see `outputs`."""
-        yield from self._run(graphs, self._caller.scores, self._in_units)
+        yield from self._run(graphs, self.caller.scores, self._in_units)
 
     def outputs(
         self, graphs: GraphSet | Iterable[Data], *, progress: Progress | None = None
@@ -127,7 +126,7 @@ class TrainedModel:
         For our models that is the readout of the last layer; for others what the last of their
         Linear layers is given.
         """
-        return _gathered(self._run(graphs, self._caller.embedding), None, progress)
+        return _gathered(self._run(graphs, self.caller.embedding), None, progress)
 
     def evaluate(self, graphs: GraphSet, *, progress: Progress | None = None) -> dict[str, float]:
         """Return every metric of the kind on graphs whose targets are known.
@@ -146,17 +145,16 @@ class TrainedModel:
     def _run(
         self,
         graphs: GraphSet | Iterable[Data],
-        compute: Callable[..., Tensor],
+        compute: Callable[[Part], Tensor],
         finish: Callable[[Tensor], Tensor] = lambda out: out,
     ) -> Iterator[Array]:
-        for first, batch, begin, end in _batches(graphs):
-            _check_nodes(batch, begin, end, first)
+        for part in parts(graphs):
             with torch.inference_mode():
-                out = finish(compute(batch, self.encoding, begin, end, first))
+                out = finish(compute(part))
                 if not bool(torch.isfinite(out).all()):
                     wrong = int((~torch.isfinite(out)).any(1).nonzero()[0])
                     raise GnnVpaError(
-                        f"graph {first + begin + wrong}: the network's output is not finite: its "
+                        f"graph {part.first + wrong}: the network's output is not finite: its "
                         "features or its size are far from what the model was trained on"
                     )
             yield out.cpu().numpy()
@@ -167,34 +165,6 @@ class TrainedModel:
                 f"the network returned {scores.shape[1]} outputs, expected {self.target.outputs}"
             )
         return scores if self.units is None else scores * self.units.spread + self.units.centre
-
-
-def _batches(
-    graphs: GraphSet | Iterable[Data],
-) -> Iterator[tuple[int, GraphSet, int, int]]:
-    """Yield batches: the number of the first graph of a data set, it, and which of its graphs."""
-    if isinstance(graphs, GraphSet):
-        for begin, end in cut(graphs, BATCH):
-            yield 0, graphs, begin, end
-        return
-    if isinstance(graphs, Data):
-        graphs = [graphs]
-    try:
-        iterator = iter(graphs)
-    except TypeError:
-        raise UsageError(
-            "expected a GraphSet, a list of torch_geometric.data.Data or an iterator over them, "
-            f"got {type(graphs).__name__}"
-        ) from None
-    for first, batch in read_batches(iterator, BATCH):
-        yield first, batch, 0, batch.num_graphs
-
-
-def _check_nodes(graphs: GraphSet, begin: int, end: int, first: int) -> None:
-    empty = graphs.node_ptr[begin : end + 1].diff() == 0
-    if bool(empty.any()):
-        graph = first + begin + int(empty.nonzero()[0])
-        raise UsageError(f"graph {graph} has no nodes, so that there is nothing to go by")
 
 
 def _gathered(parts: Iterator[Array], width: int | None, progress: Progress | None) -> Array:

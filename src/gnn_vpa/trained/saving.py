@@ -1,9 +1,10 @@
 """Models in files: weights as safetensors, all else as JSON, and a card for people."""
 
 import json
+import logging
 import os
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
+from torch.nn.parameter import UninitializedTensorMixin
 
 from ..errors import GnnVpaError, UsageError
 from ..training import Protocol, Task
+from ..training.own import is_own, register, source_hash
 from . import container
 from .card import card
 from .encoding import Encoding
@@ -22,6 +25,7 @@ from .model import TrainedModel, Units
 from .record import DataRecord, Record
 from .target import Target
 
+_log = logging.getLogger("gnn_vpa")
 FORMAT = 1
 WEIGHTS, CARD = "model.safetensors", "README.md"
 _UNITS = "units."  # in front of the names of what is no weight
@@ -88,9 +92,9 @@ def load_model(
         tensors = load_tensors(files[WEIGHTS])
     except (KeyError, TypeError, ValueError, SafetensorError) as error:
         raise GnnVpaError(f"{source}: {container.CONFIG} is not of a model: {error}") from error
-    module = _module(source, task, encoding, target, model)
+    module, task = _module(source, task, encoding, target, model)
     weights = {name: t for name, t in tensors.items() if not name.startswith(_UNITS)}
-    _load(source, module, weights, "the network that was made")
+    _load(source, module, weights, f"the network that {task.model} makes")
     units = None
     if target.kind == "regression":
         units = Units(tensors[f"{_UNITS}centre"], tensors[f"{_UNITS}spread"])
@@ -127,36 +131,53 @@ def _module(
     encoding: Encoding,
     target: Target,
     make: Callable[..., nn.Module] | None,
-) -> nn.Module:
-    if ":" in task.model and make is None:
-        raise UsageError(
-            f"{source} is a model of {task.model}, and no code is run that a file names: pass the "
-            "function that makes it, load_model(path, model=make)"
-        )
-    if ":" not in task.model and make is not None:
-        raise UsageError(f"{source} is a model of ours ({task.model}): leave model= away")
+) -> tuple[nn.Module, Task]:
+    """Make the network, and return the task that makes it in this process."""
+    if is_own(task.model):
+        if make is None:
+            raise UsageError(
+                f"{source} is a model of {task.model}, and no code is run that a file names: pass "
+                "the function that makes it, load_model(path, model=make)"
+            )
+        name = register(make)
+        made_of = source_hash(make)
+        if made_of != task.source:
+            _log.warning(
+                "%s: the source of %s is not that which the model was trained with (%s): its "
+                "weights are put into the network as it is written now",
+                source, name, task.model,
+            )  # fmt: skip
+        task = replace(task, model=name, source=made_of)
+    elif make is not None:
+        raise UsageError(f"{source} is one of our models ({task.model}): leave model= away")
     with torch.random.fork_rng(devices=[]):
-        return task.build(encoding.width, target.outputs)
+        return task.build(encoding.width, target.outputs), task
 
 
 def _load(source: Path, module: nn.Module, weights: dict[str, Tensor], what: str) -> None:
     """Put weights into a network that has just these."""
-    own = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
-    saved = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    state = module.state_dict()
+    # Lazy layers take the shape that they are given.
+    lazy = {name for name, t in state.items() if isinstance(t, UninitializedTensorMixin)}
+    own = {name: _shape(t) for name, t in state.items() if name not in lazy}
+    saved = {name: _shape(t) for name, t in weights.items() if name not in lazy}
     differ = sorted(name for name in own.keys() | saved.keys() if own.get(name) != saved.get(name))
+    differ += sorted(lazy - weights.keys())
     if differ:
-        name = differ[0]
+        name, none = differ[0], "nothing"
         raise GnnVpaError(
-            f"{source}: {what} does not fit the weights that were saved: {name} has the shape "
-            f"{_shape(own.get(name))}, and was saved as {_shape(saved.get(name))} "
-            f"({len(differ)} differ in all)"
+            f"{source}: {what} does not fit the weights that were saved: {name} is "
+            f"{own.get(name, none)} there, and {saved.get(name, none)} in the file "
+            f"({len(differ)} of {len(own.keys() | saved.keys())} differ)"
         )
     dtype = next((t.dtype for t in weights.values() if t.is_floating_point()), torch.float32)
-    module.to(dtype).load_state_dict(weights)
+    if not lazy:
+        module.to(dtype)
+    module.load_state_dict(weights)
 
 
-def _shape(shape: tuple[int, ...] | None) -> str:
-    return "none (it is not there)" if shape is None else str(list(shape))
+def _shape(tensor: Tensor) -> str:
+    return f"of shape {list(tensor.shape)}"
 
 
 def _pairs(options: list[list[Any]]) -> tuple[tuple[str, Any], ...]:

@@ -2,12 +2,11 @@
 
 import math
 
-import torch
-
+from ..errors import GnnVpaError
 from ..graphs import GraphSet
 from ..signal import probe
 from ..signal.internal import layers_of
-from ..training import plain_batch
+from .batch import Part
 from .model import TrainedModel
 
 _GRAPHS = 16
@@ -25,8 +24,11 @@ def layer_variances(model: TrainedModel, graphs: GraphSet) -> dict[str, float | 
         >>> list(layer_variances(model, mutag))
         ['convs.0', 'convs.1', 'convs.2', 'convs.3']
     """
-    ids = torch.arange(min(_GRAPHS, graphs.num_graphs))
-    dtype = next(model.module.parameters()).dtype
-    report = probe(model.module, *plain_batch(graphs, model.task.features, ids, dtype))
+    part = Part(graphs, 0, min(_GRAPHS, graphs.num_graphs))
+    args, kwargs = model.caller.arguments(part)
+    try:
+        report = probe(model.module, *args, **kwargs)
+    except GnnVpaError:  # not every model of a user's can be probed, and none must
+        return {}
     found = {step.name: step.forward.variance for step in layers_of(report.steps)}
     return {name: value if math.isfinite(value) else None for name, value in found.items()}

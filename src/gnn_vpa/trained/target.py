@@ -58,7 +58,8 @@ class Target:
             array(['b', 'a'], dtype='<U1')
         """
         if self.kind == "classes":
-            return np.asarray(self.classes)[outputs.argmax(1)]
+            found: NDArray[np.generic] = np.asarray(self.classes)[outputs.argmax(1)]
+            return found
         if self.kind == "labels":
             return (outputs > 0).astype(np.int8)
         return outputs[:, 0] if self.outputs == 1 else outputs

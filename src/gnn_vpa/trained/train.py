@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import gnn_vpa
 
@@ -17,7 +17,9 @@ from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, Split
 from ..graphs.splits import graphs_with_target
 from ..training import Lane, Outcome, Protocol, Task, fit, metric_for
+from ..training.level_tables import model_for
 from ..training.objective import moments
+from ..training.own import Adapter, is_own, own_model
 from .encoding import encoding_of
 from .interval import interval_of
 from .model import TrainedModel, Units
@@ -131,9 +133,10 @@ def model_of(
         )
     if outcome.weights is None:
         raise UsageError("the outcome has no weights: call fit with keep_weights=True")
-    encoding, target = encoding_of(graphs, task.features), target_of(graphs, column)
+    target = target_of(graphs, column)
     with torch.random.fork_rng(devices=[]):
-        module = task.build(encoding.width, target.outputs)
+        module = own_model(task, graphs) if is_own(task.model) else model_for(task, graphs)
+    encoding = encoding_of(graphs, task.features, also=_seen(module, task))
     dtype = next(t.dtype for t in outcome.weights.values() if t.is_floating_point())
     module.to(dtype).load_state_dict(outcome.weights)
     units = None
@@ -143,6 +146,14 @@ def model_of(
     model = TrainedModel(module, task, protocol, encoding, target, record, units)
     model.record = replace(record, signal=layer_variances(model, graphs))
     return model
+
+
+def _seen(module: nn.Module, task: Task) -> tuple[str, ...]:
+    """Return what a network sees besides node features, edges and which graph a node is of."""
+    if not is_own(task.model):
+        return ()
+    adapter = Adapter.of(module, task.model)
+    return ("edge_attr", "edge_weight", "pos") if adapter.takes_batch else adapter.keywords
 
 
 def validation_split(y: Tensor, fraction: float = VALIDATION_FRACTION, seed: int = 0) -> Split:
