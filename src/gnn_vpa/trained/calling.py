@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor, nn
 
 from ..errors import UsageError
@@ -10,7 +11,6 @@ from ..training import Task
 from ..training.own import Adapter, Inputs
 from .batch import Part
 from .encoding import Encoding
-
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -107,18 +107,21 @@ class OwnCaller:
         return seen[-1].flatten(1)
 
     def _inputs(self, part: Part) -> Inputs:
-        weight = next(self._model.parameters(), None)
-        device = None if weight is None else weight.device
-        dtype = None if weight is None else weight.dtype
-        encoding = self._encoding
-        edges = encoding.edges(part)
-        numbers = (encoding.apply(part).matrix(), edges.attributes, edges.weights)
-        x, edge_attr, edge_weight = (None if t is None else t.to(device, dtype) for t in numbers)
-        positions = encoding.positions_of(part)
-        pos = None if positions is None else positions.to(device, dtype)
-        assert x is not None
-        where = (part.edge_index(), part.batch(), part.ptr)
-        return Inputs(x, *(t.to(device) for t in where), edge_attr, edge_weight, pos)
+        like = next(self._model.parameters(), torch.empty(0))
+        encoding, edges = self._encoding, self._encoding.edges(part)
+
+        def moved(numbers: Tensor | None) -> Tensor | None:
+            return None if numbers is None else numbers.to(like.device, like.dtype)
+
+        return Inputs(
+            encoding.apply(part).matrix().to(like.device, like.dtype),
+            part.edge_index().to(like.device),
+            part.batch().to(like.device),
+            part.ptr.to(like.device),
+            moved(edges.attributes),
+            moved(edges.weights),
+            moved(encoding.positions_of(part)),
+        )
 
 
 def _arguments(*args: Any, **kwargs: Any) -> Arguments:

@@ -210,9 +210,7 @@ class Encoding:
         own = [] if labels is None else [c + b for c, b in zip(labels[nodes].T, first, strict=True)]
         return own, None if attributes is None else attributes[nodes]
 
-    def _written_out(
-        self, attributes: Tensor, part: Part
-    ) -> tuple[list[Tensor], Tensor | None]:
+    def _written_out(self, attributes: Tensor, part: Part) -> tuple[list[Tensor], Tensor | None]:
         """Read labels that are one-hot columns behind attributes, as PyG's data sets have them."""
         dense, labels = attributes[:, : self.attributes], []
         begin = self.attributes
@@ -221,10 +219,11 @@ class Encoding:
             begin += width
             wrong = ((block != 0) & (block != 1)).any(1) | (block.sum(1) != 1)
             if bool(wrong.any()):
+                where = part.where(int(wrong.nonzero()[0]))
                 raise UsageError(
-                    f"{part.where(int(wrong.nonzero()[0]))}: its node attributes {begin - width} to "
-                    f"{begin - 1} (counted from 0) must be one 1 among zeros, because the model "
-                    "was trained on node labels: give the labels so, or as an archive has them"
+                    f"{where}: its node attributes {begin - width} to {begin - 1} (counted from 0) "
+                    "must be one 1 among zeros, because the model was trained on node labels: "
+                    "give the labels so, or as an archive has them"
                 )
             labels.append(block.argmax(1) + first)
         return labels, dense if self.attributes else None

@@ -1,7 +1,6 @@
 """Models in files: weights as safetensors, all else as JSON, and a card for people."""
 
 import json
-import logging
 import os
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -13,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import is_lazy
 
 from ..errors import GnnVpaError, UsageError
 from ..training import Protocol, Task
@@ -21,14 +20,15 @@ from ..training.own import is_own, register, source_hash
 from . import container
 from .card import card
 from .encoding import Encoding
+from .fingerprint import agrees, fingerprint
 from .model import TrainedModel, Units
 from .record import DataRecord, Record
 from .target import Target
 
-_log = logging.getLogger("gnn_vpa")
 FORMAT = 1
 WEIGHTS, CARD = "model.safetensors", "README.md"
-_UNITS = "units."  # in front of the names of what is no weight
+# In front of the names of what is no weight.
+_UNITS, _CHECK = "units.", "check."
 
 
 def save_model(model: TrainedModel, path: str | os.PathLike[str]) -> None:
@@ -93,8 +93,16 @@ def load_model(
     except (KeyError, TypeError, ValueError, SafetensorError) as error:
         raise GnnVpaError(f"{source}: {container.CONFIG} is not of a model: {error}") from error
     module, task = _module(source, task, encoding, target, model)
-    weights = {name: t for name, t in tensors.items() if not name.startswith(_UNITS)}
+    weights = {name: t for name, t in tensors.items() if not name.startswith((_UNITS, _CHECK))}
     _load(source, module, weights, f"the network that {task.model} makes")
+    if not agrees(
+        fingerprint(module.eval(), encoding, task.model), tensors.get(f"{_CHECK}outputs")
+    ):
+        raise GnnVpaError(
+            f"{source}: the network that {task.model} makes takes the weights that were saved, but "
+            "computes something else with them: make it as it was made for the training, with the "
+            "versions that its card names"
+        )
     units = None
     if target.kind == "regression":
         units = Units(tensors[f"{_UNITS}centre"], tensors[f"{_UNITS}spread"])
@@ -107,12 +115,13 @@ def _tensors(model: TrainedModel) -> dict[str, Tensor]:
         name: tensor.detach().cpu().clone().contiguous()
         for name, tensor in model.module.state_dict().items()
     }
-    if clash := [name for name in weights if name.startswith(_UNITS)]:
+    if clash := [name for name in weights if name.startswith((_UNITS, _CHECK))]:
         raise UsageError(f"the network's {clash[0]!r} cannot be saved: name the module otherwise")
     if model.units is not None:
         own = model.units._asdict()
         weights |= {f"{_UNITS}{name}": t.detach().cpu().contiguous() for name, t in own.items()}
-    return weights
+    outputs = fingerprint(model.module, model.encoding, model.task.model)
+    return weights if outputs is None else {**weights, f"{_CHECK}outputs": outputs.contiguous()}
 
 
 def _asdict(task: Task) -> dict[str, Any]:
@@ -140,14 +149,7 @@ def _module(
                 "the function that makes it, load_model(path, model=make)"
             )
         name = register(make)
-        made_of = source_hash(make)
-        if made_of != task.source:
-            _log.warning(
-                "%s: the source of %s is not that which the model was trained with (%s): its "
-                "weights are put into the network as it is written now",
-                source, name, task.model,
-            )  # fmt: skip
-        task = replace(task, model=name, source=made_of)
+        task = replace(task, model=name, source=source_hash(make))
     elif make is not None:
         raise UsageError(f"{source} is one of our models ({task.model}): leave model= away")
     with torch.random.fork_rng(devices=[]):
@@ -158,7 +160,7 @@ def _load(source: Path, module: nn.Module, weights: dict[str, Tensor], what: str
     """Put weights into a network that has just these."""
     state = module.state_dict()
     # Lazy layers take the shape that they are given.
-    lazy = {name for name, t in state.items() if isinstance(t, UninitializedTensorMixin)}
+    lazy = {name for name, t in state.items() if is_lazy(t)}
     own = {name: _shape(t) for name, t in state.items() if name not in lazy}
     saved = {name: _shape(t) for name, t in weights.items() if name not in lazy}
     differ = sorted(name for name in own.keys() | saved.keys() if own.get(name) != saved.get(name))
