@@ -2,6 +2,7 @@
 
 from .encoding import Encoding as Encoding
 from .encoding import encoding_of as encoding_of
+from .exporting import export_model as export_model
 from .model import TrainedModel as TrainedModel
 from .model import Units as Units
 from .record import DataRecord as DataRecord
@@ -21,6 +22,7 @@ __all__ = [
     "TrainedModel",
     "Units",
     "encoding_of",
+    "export_model",
     "load_model",
     "model_of",
     "target_of",

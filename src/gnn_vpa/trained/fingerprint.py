@@ -14,7 +14,7 @@ from ..training.own import Adapter, Inputs
 from .encoding import Encoding
 
 _EDGES = [[1, 2, 3, 0, 0, 0, 5, 4, 6, 5], [0, 0, 0, 1, 2, 3, 4, 5, 5, 6]]  # a star and a path
-_PTR = [0, 4, 7]
+_SIZES = [4, 3]  # nodes of each
 TOLERANCE = 1e-3  # relative: other versions of a library may round otherwise
 
 
@@ -26,9 +26,33 @@ def fingerprint(module: nn.Module, encoding: Encoding, name: str) -> Tensor | No
         >>> fingerprint(build_model("gin", 3, 2).eval(), Encoding("labels", attributes=3), "").shape
         torch.Size([2, 2])
     """
-    some = next(module.parameters(), torch.empty(0))
-    edges, ptr = torch.tensor(_EDGES), torch.tensor(_PTR)
-    batch = torch.repeat_interleave(ptr.diff())
+    moved = sample(encoding, next(module.parameters(), torch.empty(0)))
+    with torch.inference_mode(), suppress(Exception):  # such inputs are not for every model
+        if isinstance(module, Model):
+            found = module(moved.x, moved.edge_index, moved.batch)
+        else:
+            found = Adapter.of(module, name)(module, moved)
+        if isinstance(found, Tensor) and bool(torch.isfinite(found).all()):
+            return found.clone().cpu()
+    return None
+
+
+def sample(encoding: Encoding, like: Tensor, copies: int = 1) -> Inputs:
+    """Return two small graphs with all that a network of this encoding may see.
+
+    Args:
+        encoding: The network's.
+        like: A tensor of the device and type that numbers are to have.
+        copies: How often the two graphs are there.
+
+    Example:
+        >>> sample(Encoding("ones"), torch.empty(0), copies=3).ptr
+        tensor([ 0,  4,  7, 11, 14, 18, 21])
+    """
+    edges, sizes = torch.tensor(_EDGES), torch.tensor(_SIZES)
+    shift = torch.arange(copies).repeat_interleave(edges.shape[1]) * int(sizes.sum())
+    edges, sizes = edges.repeat(1, copies) + shift, sizes.repeat(copies)
+    batch = torch.repeat_interleave(sizes)
     columns = None
     if encoding.edge_attributes is not None:
         columns = encoding.edge_attributes + sum(width for _, width in encoding.edge_labels)
@@ -38,20 +62,12 @@ def fingerprint(module: nn.Module, encoding: Encoding, name: str) -> Tensor | No
         _numbers(len(batch), encoding.width),
         edges,
         batch,
-        ptr,
+        torch.cat([sizes.new_zeros(1), sizes.cumsum(0)]),
         edge_attr,
         _numbers(edges.shape[1], 1)[:, 0] if encoding.edge_weights else weight,
         None if encoding.positions is None else _numbers(len(batch), encoding.positions),
     )
-    moved = Inputs(*(_moved(value, some) for value in inputs))  # type: ignore[arg-type]
-    with torch.inference_mode(), suppress(Exception):  # such inputs are not for every model
-        if isinstance(module, Model):
-            found = module(moved.x, moved.edge_index, moved.batch)
-        else:
-            found = Adapter.of(module, name)(module, moved)
-        if isinstance(found, Tensor) and bool(torch.isfinite(found).all()):
-            return found.clone().cpu()
-    return None
+    return Inputs(*(_moved(value, like) for value in inputs))  # type: ignore[arg-type]
 
 
 def agrees(own: Tensor | None, saved: Tensor | None) -> bool:
