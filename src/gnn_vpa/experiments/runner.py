@@ -449,7 +449,7 @@ def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
     for cell in cells:
         division = (cell.content, cell.folds, cell.division, cell.repeat)
         divided.setdefault(division, []).append(cell)
-    for (cell, *others) in divided.values():
+    for cell, *others in divided.values():
         with _about(cell):
             lanes = lanes_of(cell, data[cell.content])
         protocols = {c.protocol: None for c in (cell, *others) if c.protocol is not None}

@@ -2,11 +2,13 @@
 
 import os
 import warnings
+from copy import deepcopy
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
+import torch.fx.experimental._config as _sizes
 from torch import Tensor, nn
 
 from ..errors import GnnVpaError, UsageError
@@ -30,7 +32,7 @@ class Program(nn.Module):
 
     def __init__(self, model: TrainedModel) -> None:
         super().__init__()
-        own = model.module
+        own = deepcopy(model.module).requires_grad_(False)
         self.network = PlainForm(own) if isinstance(own, Model) else own
         self._adapter = None if isinstance(own, Model) else Adapter.of(own, model.task.model)
         self._more = [name for name in ("edge_attr", "edge_weight", "pos") if name in _seen(model)]
@@ -103,9 +105,10 @@ def _exported(model: TrainedModel) -> Any:
     first, second = (_arguments(model, copies) for copies in (1, 3))
     dims = [{0: torch.export.Dim.AUTO}, {1: torch.export.Dim.AUTO}]
     dims += [{0: torch.export.Dim.AUTO}] * (len(first) - 2)
-    shapes = (*dims[:4], tuple(dims[4:]))
+    shapes = (*dims[:4], tuple(dims[4:])) if dims[4:] else tuple(dims)
     try:
-        with warnings.catch_warnings(), torch.no_grad():
+        # Otherwise 0 and 1 are special, and graphs without edges, or alone, are not served.
+        with warnings.catch_warnings(), torch.no_grad(), _sizes.patch(backed_size_oblivious=True):
             warnings.simplefilter("ignore")  # of the exporter's, about itself
             program = torch.export.export(wrapped, first, dynamic_shapes=shapes)
             again = program.module()(*second)
