@@ -1,6 +1,7 @@
 """Several models that say something together: those of the folds of a run."""
 
 from collections.abc import Sequence
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -44,3 +45,9 @@ class Ensemble(Predictor):
         if self.target.kind == "labels":
             return torch.logit(said.sigmoid().mean(0), eps=torch.finfo(torch.float64).eps)
         return said.softmax(2).mean(0).clamp(min=_LEAST).log()
+
+    def to(self, device: torch.device | str) -> Self:
+        """Move the models to a device, and return them."""
+        for model in self.models:
+            model.to(device)
+        return self

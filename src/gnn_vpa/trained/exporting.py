@@ -27,8 +27,15 @@ _TOLERANCE = 1e-5  # relative; of sums in another order
 class Program(nn.Module):
     """What is exported: ``program(x, edge_index, batch, ptr)``, and outputs in the data's units.
 
+    Attributes:
+        centre: What is added to outputs, see `Units`; None: nothing.
+        spread: What they are multiplied with before.
+
     Models that see edge features, edge weights or positions take them behind, in this order.
     """
+
+    centre: Tensor | None
+    spread: Tensor | None
 
     def __init__(self, model: TrainedModel) -> None:
         super().__init__()
@@ -107,8 +114,7 @@ def _exported(model: TrainedModel) -> Any:
     dims += [{0: torch.export.Dim.AUTO}] * (len(first) - 2)
     shapes = (*dims[:4], tuple(dims[4:])) if dims[4:] else tuple(dims)
     try:
-        # Otherwise 0 and 1 are special, and graphs without edges, or alone, are not served.
-        with warnings.catch_warnings(), torch.no_grad(), _sizes.patch(backed_size_oblivious=True):
+        with warnings.catch_warnings(), torch.no_grad(), _all_sizes():
             warnings.simplefilter("ignore")  # of the exporter's, about itself
             program = torch.export.export(wrapped, first, dynamic_shapes=shapes)
             again = program.module()(*second)
@@ -126,6 +132,11 @@ def _exported(model: TrainedModel) -> Any:
             f"{float((again - right).abs().max()):.3g} for other graphs: it cannot be exported"
         )
     return program
+
+
+def _all_sizes() -> Any:
+    """Let no size be special: otherwise a graph that is alone, or has no edges, is not served."""
+    return _sizes.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
 
 
 def _arguments(model: TrainedModel, copies: int) -> tuple[Tensor, ...]:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -52,6 +52,10 @@ class Predictor(ABC):
     """
 
     target: Target
+
+    @abstractmethod
+    def to(self, device: torch.device | str) -> Self:
+        """Move it to a device, and return it."""
 
     @abstractmethod
     def part_outputs(self, part: Part) -> Tensor:
@@ -132,7 +136,7 @@ class TrainedModel(Predictor):
         self.module.eval()
         self.caller = caller_for(self.module, self.task, self.encoding, self.target.outputs)
 
-    def to(self, device: torch.device | str) -> "TrainedModel":
+    def to(self, device: torch.device | str) -> Self:
         """Move the model to a device, and return it."""
         self.module.to(device)
         if self.units is not None:
