@@ -8,7 +8,7 @@ from .record import Record
 _JUDGED = {
     "validation": "the {valid} graphs that chose the epoch, so that it is too good by a little",
     "test": "{test} graphs that took no part in the training",
-    "cross-validation": "test graphs of a cross-validation that chose the setting in each fold anew",
+    "cross-validation": "test graphs of a cross-validation that chose the setting in each fold",
 }
 _BY = {
     "Wilson": "Wilson's interval for a share of so many graphs",
