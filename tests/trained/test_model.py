@@ -50,7 +50,7 @@ def test_numbers_are_in_the_units_of_the_data(numbers: GraphSet, regressor: Trai
     assert scores["mae"] < 3e4
 
 
-@pytest.mark.parametrize("size", [1, 40, 400, 1 << 20])
+@pytest.mark.parametrize("size", [1, 2_000, 20_000, 1 << 20])
 def test_lists_iterators_and_data_sets_give_the_same_bits(
     classifier: TrainedModel, mutag: GraphSet, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +64,7 @@ def test_lists_iterators_and_data_sets_give_the_same_bits(
 def test_an_iterator_is_read_no_further_than_a_batch(
     classifier: TrainedModel, mutag: GraphSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch.parts, "__defaults__", (400,))
+    monkeypatch.setattr(batch.parts, "__defaults__", (20_000,))
     read = 0
 
     def graphs() -> Iterator[Data]:
@@ -127,7 +127,7 @@ def test_what_is_no_graph_is_named(classifier: TrainedModel, mutag: GraphSet) ->
 def test_a_fault_behind_the_first_batch_has_the_number_that_users_count(
     classifier: TrainedModel, mutag: GraphSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch.parts, "__defaults__", (400,))
+    monkeypatch.setattr(batch.parts, "__defaults__", (20_000,))
     graphs = mutag.to_pyg()
     graphs[100].x = torch.ones_like(graphs[100].x)
     with pytest.raises(UsageError, match="graph 100, node 0"):
