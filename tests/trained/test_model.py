@@ -81,15 +81,15 @@ def test_graphs_are_let_go_batch_by_batch(
     classifier: TrainedModel, mutag: GraphSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch.parts, "__defaults__", (20_000,))
-    alive: weakref.WeakSet[Data] = weakref.WeakSet()
+    seen: list[weakref.ref[Data]] = []
     most = 0
 
     def graphs() -> Iterator[Data]:
         nonlocal most
         for number in range(2 * 188):
             graph = mutag.graph(number % 188)
-            alive.add(graph)
-            most = max(most, len(alive))
+            seen.append(weakref.ref(graph))
+            most = max(most, sum(each() is not None for each in seen))
             yield graph
 
     largest = max(len(part) for part in classifier.iter_outputs(graphs()))
