@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, audit, checks, grid, imports, loop, own, peer, probe, training
+from . import aggregation, audit, checks, grid, imports, loop, own, peer, predict, probe, training
 from ._record import Record
 
 
@@ -31,6 +31,7 @@ def main() -> None:
         "loop": _loop,
         "audit": _audit,
         "own": _own,
+        "predict": _predict,
     }
     measures[options.what](options, versions)
 
@@ -82,6 +83,13 @@ def _own(options: argparse.Namespace, versions: str) -> None:
     own.report(options.device, datasets, options.epochs or own.EPOCHS[options.device], record)
 
 
+def _predict(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Predictions")
+    asked = predict.DATASETS if options.datasets is training.DATASETS else options.datasets
+    predict.report(asked, options.rounds, record)
+
+
 def _write(text: str, out: Path | None) -> None:
     print(text)
     if out:
@@ -109,7 +117,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=["aggregation", "training", "probe", "grid", "checks", "loop", "audit", "own"],
+        choices=[
+            *("aggregation", "training", "probe", "grid", "checks", "loop", "audit", "own"),
+            "predict",
+        ],
         default="aggregation",
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])

@@ -27,7 +27,7 @@ PUBLIC = [
     for module in (gnn_vpa, *ROOMS)
     for name in module.__all__
 ]
-ORDER = ["cli", "analysis", "auditing", "experiments", "training", "signal"]
+ORDER = ["cli", "analysis", "auditing", "experiments", "trained", "training", "signal"]
 ORDER += ["pyg", "nn", "graphs", "ops", "paper"]
 HEAVY = ("jinja2", "matplotlib", "pandas", "rich", "scipy.stats", "sklearn", "typer")
 

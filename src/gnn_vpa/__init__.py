@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from .signal import calibrate as calibrate
     from .signal import init_ as init_
     from .signal.probing import probe as probe
+    from .trained import TrainedModel as TrainedModel
+    from .trained import load_model as load_model
+    from .trained import train_model as train_model
 
 __version__ = "0.1.0"
 
@@ -57,6 +60,7 @@ _ROOMS = {
     ),
     "results": ("Results", "run"),
     "signal": ("calibrate", "init_", "probe"),
+    "trained": ("TrainedModel", "load_model", "train_model"),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -67,6 +71,7 @@ __all__ = [
     "GroupEdges",
     "MergeAlike",
     "Results",
+    "TrainedModel",
     "UsageError",
     "VPAggregation",
     "VPGATConv",
@@ -84,9 +89,11 @@ __all__ = [
     "forget_graphs",
     "global_vpa_pool",
     "init_",
+    "load_model",
     "probe",
     "register",
     "run",
+    "train_model",
 ]
 
 

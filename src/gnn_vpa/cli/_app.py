@@ -11,13 +11,17 @@ from .audit import audit
 from .data import app as data
 from .demo import demo
 from .depth import depth
+from .evaluate import evaluate
+from .export import export
 from .expressivity import expressivity
 from .info import info
+from .predict import predict
 from .probe import probe
 from .report import report
 from .reproduce import reproduce
 from .run import run
 from .theory import theory
+from .train import train
 from .variance import variance
 
 app = typer.Typer(
@@ -31,8 +35,10 @@ app = typer.Typer(
     "  gnn-vpa data get MUTAG",
 )
 for command in (
-    demo, run, reproduce, report, audit, info, variance, probe, expressivity, theory, depth,
-):  # fmt: skip
+    *(demo, run, reproduce, report),
+    *(train, predict, evaluate, export),
+    *(audit, info, variance, probe, expressivity, theory, depth),
+):
     app.command()(command)
 app.add_typer(data, name="data")
 

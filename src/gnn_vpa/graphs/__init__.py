@@ -26,6 +26,7 @@ from .locate import download_dir as download_dir
 from .locate import find_archives as find_archives
 from .merge import Merged as Merged
 from .merge import merge as merge
+from .numbering import Numbering as Numbering
 from .splits import Split as Split
 from .splits import splits as splits
 from .targets import TargetKind as TargetKind
@@ -47,6 +48,7 @@ __all__ = [
     "GroupsAsked",
     "Level",
     "Merged",
+    "Numbering",
     "Split",
     "SplitsAsked",
     "TargetKind",

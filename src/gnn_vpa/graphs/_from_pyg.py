@@ -9,7 +9,8 @@ from torch_geometric.data import Data
 
 from ..errors import GnnVpaError, UsageError
 from .graphset import GraphSet
-from .targets import TargetKind, Targets, targets_of
+from .numbering import Numbering
+from .targets import MISSING, NO_TARGET, TargetKind, Targets, targets_of
 
 _OF_EDGES = ("edge_attr", "edge_weight")
 _READ = ("x", "edge_index", "y", "num_nodes", "pos", *_OF_EDGES)  # what else there is are columns
@@ -20,14 +21,15 @@ def from_pyg(
     name: str,
     target: str = "y",
     kind: TargetKind | Literal["auto"] = "auto",
+    first: int = 0,
 ) -> GraphSet:
-    """See `GraphSet.from_pyg`."""
+    """See `GraphSet.from_pyg`; the first graph has this number in messages."""
     graphs = list(graphs)
     if not graphs:
         raise UsageError(f"{name}: there is no graph in it")
     for index, graph in enumerate(graphs):
-        if (fault := _fault(graph, graphs[0], target)) is not None:
-            raise UsageError(f"{name}, graph {index}: {fault}")
+        if (fault := _fault(graph, graphs[0], target, first)) is not None:
+            raise UsageError(f"{name}, graph {first + index}: {fault}")
     learned = _targets(graphs, name, target, kind)
     node_ptr = _pointers(torch.tensor([int(graph.num_nodes or 0) for graph in graphs]))
     nodes = int(node_ptr[-1])
@@ -35,11 +37,13 @@ def from_pyg(
         [graph.edge_index + first for graph, first in zip(graphs, node_ptr.tolist(), strict=False)],
         dim=1,
     ).cpu()
+    if first:  # a batch of many: its own messages count from here
+        name = f"{name} from {first} on"
     order = (targets * nodes + sources).argsort(stable=True)
     attributes, weights = (_stack([graph.get(n) for graph in graphs]) for n in _OF_EDGES)
     try:
         return GraphSet(
-            name=name if target == "y" else f"{name}:{target}",
+            name=name if target in ("y", NO_TARGET) else f"{name}:{target}",
             node_ptr=node_ptr,
             rowptr=_pointers(torch.bincount(targets, minlength=nodes)),
             col=sources[order].int(),
@@ -49,7 +53,8 @@ def from_pyg(
             class_names=learned.class_names,
             edge_weights=None if weights is None else weights[order],
             positions=_stack([graph.pos for graph in graphs]),
-            columns=_single_values(graphs),
+            columns={} if target == NO_TARGET else _single_values(graphs),
+            numbering=Numbering(classes=learned.classes),
         )
     except GnnVpaError as error:  # a number that is not finite: the user's own
         raise UsageError(str(error)) from error
@@ -58,6 +63,8 @@ def from_pyg(
 def _targets(
     graphs: list[Data], name: str, target: str, kind: TargetKind | Literal["auto"]
 ) -> Targets:
+    if target == NO_TARGET:
+        return Targets(torch.full((len(graphs),), MISSING))
     nodes = [int(graph.num_nodes or 0) for graph in graphs]
     try:
         return targets_of([graph[target] for graph in graphs], kind, nodes, target)
@@ -83,8 +90,8 @@ def _single(value: object) -> Any:
     return value if isinstance(value, bool | int | float | str) else None
 
 
-def _fault(graph: object, first: Data, target: str) -> str | None:
-    """Say what is wrong with a graph, if anything."""
+def _fault(graph: object, other: Data, target: str, number: int) -> str | None:
+    """Say what is wrong with a graph, if anything, beside another with this number."""
     if not isinstance(graph, Data):
         return f"expected a torch_geometric.data.Data, got {type(graph).__name__}"
     edges, nodes = graph.edge_index, graph.num_nodes or 0
@@ -92,13 +99,13 @@ def _fault(graph: object, first: Data, target: str) -> str | None:
         return "edge_index must be an int64 tensor [2, edges]"
     if edges.numel() and (edges.min() < 0 or edges.max() >= nodes):
         return f"edge_index goes from {edges.min()} to {edges.max()}, with {nodes} nodes"
-    if graph.get(target) is None:
+    if target != NO_TARGET and graph.get(target) is None:
         return f"it has no {target}, which is to be learned: give it, or NaN where it is missing"
     sizes = {"x": nodes, "pos": nodes, **dict.fromkeys(_OF_EDGES, edges.size(1))}
     for field, rows in sizes.items():
         value = graph.get(field)
-        if _columns(value) != _columns(first.get(field)):
-            return f"{field} has other columns than that of graph 0"
+        if _columns(value) != _columns(other.get(field)):
+            return f"{field} has other columns than that of graph {number}"
         if value is not None and len(value) != rows:
             return f"{field} must have {rows} rows, but has {len(value)}"
     if _columns(graph.get("edge_weight")) not in (None, 1):

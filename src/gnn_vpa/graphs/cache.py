@@ -1,9 +1,12 @@
 """A data set that was read once opens again in a moment."""
 
 import hashlib
+import json
 import logging
 import os
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -12,9 +15,10 @@ from ..errors import GnnVpaError
 from ..files import replacing
 from ._archive import check_source, list_files
 from .graphset import GraphSet
+from .numbering import Numbering
 from .tu import read_tu
 
-_FORMAT = "3"  # 2 had no attributes of graphs
+_FORMAT = "4"  # 2 had no attributes of graphs, 3 no labels as they were
 _log = logging.getLogger("gnn_vpa")
 
 
@@ -49,7 +53,7 @@ def read_cached(source: Path) -> GraphSet:
         return _open(copy)
     except FileNotFoundError:
         pass
-    except (OSError, SafetensorError, GnnVpaError, KeyError, TypeError) as error:
+    except (OSError, SafetensorError, GnnVpaError, KeyError, TypeError, ValueError) as error:
         _log.info("the cached copy %s is made again: %s", copy, error)
     graphs = read_tu(source)
     try:
@@ -80,14 +84,28 @@ def _open(path: Path) -> GraphSet:
         metadata = file.metadata() or {}
         if metadata.get("format") != _FORMAT:
             raise GnnVpaError(f"format {metadata.get('format')}, not {_FORMAT}")
-        graphs = GraphSet(metadata["name"], **{key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118
+        tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        numbering = Numbering(**_tuples(json.loads(metadata["numbering"])))
+        graphs = GraphSet(metadata["name"], **tensors, numbering=numbering)
     if graphs.checksum() != metadata["checksum"]:
         raise GnnVpaError("its content is not what was written")
     return graphs
 
 
 def _save(graphs: GraphSet, path: Path) -> None:
-    metadata = {"format": _FORMAT, "name": graphs.name, "checksum": graphs.checksum()}
+    metadata = {
+        "format": _FORMAT,
+        "name": graphs.name,
+        "checksum": graphs.checksum(),
+        "numbering": json.dumps(asdict(graphs.numbering)),
+    }
     tensors = {name: tensor.contiguous() for name, tensor in graphs.tensors().items()}
     with replacing(path) as part:
         save_file(tensors, part, metadata)
+
+
+def _tuples(value: Any) -> Any:
+    """Return lists of JSON as the tuples that they were."""
+    if isinstance(value, dict):
+        return {key: _tuples(entry) for key, entry in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from ..errors import GnnVpaError, UsageError
 from ..paper import Statistics
 from .features import Features, label_features
+from .numbering import Numbering
 from .targets import TargetKind, check_targets, kind_of, known, num_outputs
 
 _COUNTED = {"classes": "classes", "labels": "labels", "regression": "targets"}
@@ -44,6 +45,7 @@ class GraphSet:
         positions: Coordinates of the nodes: [N, P], float32.
         columns: What else each graph has, by name: groups that stay together, masks. No network
             sees it, and it is no part of the content.
+        numbering: What classes and labels were called, where they were numbers.
 
     Raises:
         GnnVpaError: The parts do not fit together, or a number is not finite.
@@ -72,6 +74,7 @@ class GraphSet:
     edge_weights: Tensor | None = None
     positions: Tensor | None = None
     columns: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
+    numbering: Numbering = dataclasses.field(default_factory=Numbering)
 
     def __post_init__(self) -> None:
         self._check_pointers("node_ptr", self.node_ptr, self.num_graphs, self.num_nodes)
@@ -210,7 +213,7 @@ class GraphSet:
             graphs: The graphs.
             name: What the data set is called; another target than `y` is added to it.
             target: The attribute of each graph that is learned: a whole number or text (its class),
-                or numbers [1, T]; NaN where it is missing.
+                or numbers [1, T]; NaN where it is missing. With "" all are missing.
             kind: What it is, see `with_target`.
 
         Raises:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 TargetKind = Literal["classes", "labels", "regression"]
 KINDS: tuple[TargetKind, ...] = ("classes", "labels", "regression")
 MISSING = -1  # in the place of a class or a label that is not known
+NO_TARGET = ""  # as the name of a target: graphs have none, as those have whose class is asked for
 _EXACT = 1 << 53  # from here on a floating-point number may stand for several whole ones
 
 _KIND_OF: dict[tuple[torch.dtype, int], TargetKind] = {
@@ -48,7 +49,8 @@ class Targets(NamedTuple):
     """What a data set's graphs are to be known by."""
 
     y: Tensor
-    class_names: tuple[str, ...] | None
+    class_names: tuple[str, ...] | None = None
+    classes: tuple[int, ...] | None = None  # see `Numbering`
 
 
 def kind_of(y: Tensor) -> TargetKind:
@@ -177,10 +179,11 @@ def with_target(
         values = values[:, int(number) : int(number) + 1]
     name = graphs.name if column == "y" else f"{graphs.name}:{column}"
     try:
-        y = targets_of(list(values.double().numpy()), kind, name=column).y
+        made = targets_of(list(values.double().numpy()), kind, name=column)
     except ValueError as error:
         raise UsageError(f"{graphs.name}, {error}") from None
-    return replace(graphs, name=name, y=y, class_names=None)
+    numbering = replace(graphs.numbering, classes=made.classes)
+    return replace(graphs, name=name, y=made.y, class_names=None, numbering=numbering)
 
 
 def _columns(graphs: "GraphSet", source: str) -> Tensor:
@@ -215,7 +218,7 @@ def targets_of(
 
     Example:
         >>> targets_of(["toxic", "safe", float("nan")])
-        Targets(y=tensor([ 1,  0, -1]), class_names=('safe', 'toxic'))
+        Targets(y=tensor([ 1,  0, -1]), class_names=('safe', 'toxic'), classes=None)
     """
     if kind not in ("auto", *KINDS):
         raise ValueError(f"{name}: no kind is called {kind!r}: auto, {', '.join(KINDS)} are")
@@ -255,7 +258,7 @@ def _of_rows(
         raise ValueError(f"whole numbers from {_EXACT:,} on are not told apart: number the classes")
     if kind == "auto":
         kind = _guess(table, usual)
-    return Targets(_TABLES[kind](table), None)
+    return _TABLES[kind](table)
 
 
 def _array(value: object) -> NDArray[Any]:
@@ -294,7 +297,7 @@ def _named_classes(rows: list[NDArray[Any]], forms: list[str], kind: str) -> Tar
     return Targets(torch.tensor(y), tuple(number))
 
 
-def _classes(table: NDArray[Any]) -> Tensor:
+def _classes(table: NDArray[Any]) -> Targets:
     """Number classes in sorted order."""
     if table.shape[1] != 1:
         raise ValueError(f"{table.shape[1]} values for each graph, and a class is one")
@@ -302,21 +305,21 @@ def _classes(table: NDArray[Any]) -> Tensor:
     if not (table[there] == np.rint(table[there])).all():
         raise ValueError("classes are whole numbers or text, and there are others")
     y = np.full(len(table), MISSING)
-    y[there] = np.unique(table[there, 0], return_inverse=True)[1]
-    return torch.from_numpy(y)
+    classes, y[there] = np.unique(table[there, 0], return_inverse=True)
+    return Targets(torch.from_numpy(y), classes=tuple(map(int, classes)))
 
 
-def _labels(table: NDArray[Any]) -> Tensor:
+def _labels(table: NDArray[Any]) -> Targets:
     there = ~np.isnan(table)
     wrong = table[there][~np.isin(table[there], (0, 1))]
     if len(wrong) > 0:
         raise ValueError(f"labels are 0 or 1, NaN where they are missing, and one is {wrong[0]:g}")
-    return torch.from_numpy(np.where(there, table, MISSING).astype(np.int8))
+    return Targets(torch.from_numpy(np.where(there, table, MISSING).astype(np.int8)))
 
 
-def _numbers(table: NDArray[Any]) -> Tensor:
+def _numbers(table: NDArray[Any]) -> Targets:
     with np.errstate(over="ignore"):  # an infinite one is found, and named, by the GraphSet
-        return torch.from_numpy(table.astype(np.float32))
+        return Targets(torch.from_numpy(table.astype(np.float32)))
 
 
 _TABLES = {"classes": _classes, "labels": _labels, "regression": _numbers}

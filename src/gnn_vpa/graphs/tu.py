@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import GnnVpaError
 from ._archive import Archive
 from .graphset import GraphSet
+from .numbering import Numbering
 
 _Array = NDArray[Any]
 
@@ -45,10 +46,11 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
         GraphSet('TINY', graphs=2, classes=2, nodes=3, edges=2)
     """
     with Archive(Path(source)) as archive:
-        y, attributes = _read_targets(archive)
+        y, classes, attributes = _read_targets(archive)
         node_graph = _read_node_graph(archive, len(y))
         keys = _read_edge_keys(archive, node_graph)
-        edge_attributes = _read_edge_attributes(archive, len(keys))
+        edge_attributes, edge_labels = _read_edge_attributes(archive, len(keys))
+        node_labels, first_labels = _read_labels(archive, "node_labels", len(node_graph))
         rowptr, col, edge_attributes = _to_csr(keys, len(node_graph), edge_attributes)
         return GraphSet(
             name=archive.name,
@@ -57,20 +59,21 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
             col=torch.from_numpy(col),
             y=torch.from_numpy(y),
             graph_attributes=_tensor(attributes),
-            node_labels=_tensor(_read_rows(archive, "node_labels", int, len(node_graph))),
-            node_attributes=_tensor(_read_rows(archive, "node_attributes", float, len(node_graph))),
+            node_labels=_tensor(node_labels),
+            node_attributes=_tensor(_read_attributes(archive, "node_attributes", len(node_graph))),
             edge_attributes=_tensor(edge_attributes),
+            numbering=Numbering(classes, first_labels, edge_labels),
         )
 
 
-def _read_targets(archive: Archive) -> tuple[_Array, _Array | None]:
-    """Return what is learned of each graph, and the attributes of graphs."""
+def _read_targets(archive: Archive) -> tuple[_Array, tuple[int, ...] | None, _Array | None]:
+    """Return what is learned of each graph, classes as they are called, and graphs' attributes."""
     if _targets_of(archive) == "graph_attributes":
         attributes = _float32(archive.table("graph_attributes", float))
-        return attributes.copy(), attributes
+        return attributes.copy(), None, attributes
     labels = archive.table("graph_labels", columns=1)[:, 0]
-    y = np.unique(labels, return_inverse=True)[1]
-    return y, _read_rows(archive, "graph_attributes", float, len(y))
+    classes, y = np.unique(labels, return_inverse=True)
+    return y, tuple(classes.tolist()), _read_attributes(archive, "graph_attributes", len(y))
 
 
 def _read_node_graph(archive: Archive, num_graphs: int) -> _Array:
@@ -125,31 +128,46 @@ def _read_edge_keys(archive: Archive, node_graph: _Array) -> _Array:
     return np.concatenate(keys) if keys else np.empty(0, np.int64)
 
 
-def _read_edge_attributes(archive: Archive, lines: int) -> _Array | None:
-    """Return attributes, then one-hot labels of each line: [lines, width]."""
-    attributes = _read_rows(archive, "edge_attributes", float, lines)
-    labels = _read_rows(archive, "edge_labels", int, lines)
-    if labels is None:
-        return attributes
+_EdgeLabels = tuple[tuple[int, int], ...]
+
+
+def _read_edge_attributes(archive: Archive, lines: int) -> tuple[_Array | None, _EdgeLabels | None]:
+    """Return attributes, then one-hot labels of each line: [lines, width], and these labels."""
+    attributes = _read_attributes(archive, "edge_attributes", lines)
+    labels, first = _read_labels(archive, "edge_labels", lines)
+    if labels is None or first is None:
+        return attributes, None
     widths = labels.max(axis=0, initial=0) + 1
     _check_written(archive, "edge_labels", lines, int(widths.sum()))
     one_hot = np.zeros((lines, widths.sum()), np.float32)
     one_hot[np.arange(lines)[:, None], labels + np.cumsum(widths) - widths] = 1
-    return one_hot if attributes is None else np.concatenate([attributes, one_hot], axis=1)
+    known = tuple(zip(first, widths.tolist(), strict=True))
+    return one_hot if attributes is None else np.concatenate([attributes, one_hot], axis=1), known
 
 
-def _read_rows(
-    archive: Archive, part: str, dtype: type[int] | type[float], rows: int
-) -> _Array | None:
-    """Return an optional file that must have so many lines: labels from 0, or float32."""
+def _read_attributes(archive: Archive, part: str, rows: int) -> _Array | None:
+    """Return an optional file of numbers that must have so many lines, in float32."""
     if not archive.has(part):
         return None
+    return _float32(_read_rows(archive, part, float, rows))
+
+
+def _read_labels(
+    archive: Archive, part: str, rows: int
+) -> tuple[_Array | None, tuple[int, ...] | None]:
+    """Return an optional file of labels, counted from the smallest of each column, and those."""
+    if not archive.has(part):
+        return None, None
+    labels = _read_rows(archive, part, int, rows)
+    low = labels.min(axis=0) if rows else np.zeros(labels.shape[1], int)
+    return (_from_zero(archive, part, labels) if rows else labels), tuple(low.tolist())
+
+
+def _read_rows(archive: Archive, part: str, dtype: type[int] | type[float], rows: int) -> _Array:
     values = archive.table(part, dtype)
     if len(values) != rows:
         raise GnnVpaError(f"{archive.file(part)} has {len(values)} lines, {rows} were expected")
-    if dtype is float:
-        return _float32(values)
-    return _from_zero(archive, part, values) if rows else values
+    return values
 
 
 def _float32(values: _Array) -> _Array:

@@ -58,8 +58,8 @@ class Objective:
         own = [y[training.lane.split.train].cpu() for training in trainings]
         self._centre = self._spread = self._weight = None
         if self.kind == "regression":
-            moments = [_moments(part.double()) for part in own]
-            centre, spread = (torch.stack(part) for part in zip(*moments, strict=True))
+            pairs = [moments(part.double()) for part in own]
+            centre, spread = (torch.stack(part) for part in zip(*pairs, strict=True))
             self._centre = centre.unsqueeze(1).to(device, dtype)  # [L, 1, T]
             self._spread = spread.unsqueeze(1).to(device, dtype)
         if protocol.class_weight == "balanced":
@@ -127,8 +127,13 @@ class Objective:
         return self._weight.unsqueeze(1).expand(*y.shape, 2).gather(3, at.unsqueeze(3)).squeeze(3)
 
 
-def _moments(y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the mean and the standard deviation of each target ``[B, T]``; 0 and 1 of none."""
+def moments(y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the mean and the standard deviation of each target ``[B, T]``; 0 and 1 of none.
+
+    Example:
+        >>> moments(torch.tensor([[1.0], [3.0]]))
+        (tensor([2.]), tensor([1.]))
+    """
     there = known(y)
     centre = y.nanmean(0)
     spread = (y - centre).square().nanmean(0).sqrt()

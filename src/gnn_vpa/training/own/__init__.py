@@ -2,6 +2,7 @@
 
 from .adapter import Adapter as Adapter
 from .adapter import pyg_batch as pyg_batch
+from .batches import Inputs as Inputs
 from .batches import Source as Source
 from .build import build as build
 from .build import check as check

@@ -1,0 +1,181 @@
+"""Named files in a folder or a zip, written whole, and read as they were written or not at all.
+
+`config.json` holds the SHA-256 of every other file, and of itself (with zeros in that place). A zip
+ends with the SHA-256 of all that is before.
+"""
+
+import hashlib
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import GnnVpaError, UsageError
+from ..files import write_whole
+
+CONFIG = "config.json"
+_ZEROS = "0" * 64
+_SUM = re.compile(rb'"checksum": "([0-9a-f]{64})"')
+_STAMP = (1980, 1, 1, 0, 0, 0)  # the same model is the same file, whenever it is written
+
+
+def write(path: Path, files: Mapping[str, bytes], config: Mapping[str, Any]) -> None:
+    """Write files and a configuration.
+
+    Args:
+        path: A folder, which may be one that was written here before; or a file, if it ends in
+            ``.zip``.
+        files: Contents by name.
+        config: What `config.json` says besides the sums.
+
+    Raises:
+        UsageError: There is something else in that place.
+        OSError: It cannot be written; what was there before is still there.
+    """
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    text = json.dumps(
+        {**config, "files": sums, "checksum": _ZEROS}, indent=2, allow_nan=False, ensure_ascii=False
+    )
+    unsigned = (text + "\n").encode()
+    digest = hashlib.sha256(unsigned).hexdigest()
+    signed = unsigned.replace(
+        f'"checksum": "{_ZEROS}"'.encode(), f'"checksum": "{digest}"'.encode()
+    )
+    everything = {**files, CONFIG: signed}
+    if path.suffix == ".zip":
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder: name a file, or a folder without .zip")
+        write_whole(path, _zipped(everything))
+    else:
+        _write_folder(path, everything)
+
+
+def read(path: Path, supported: int) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Read files and their configuration.
+
+    Args:
+        path: A folder or a zip that `write` wrote.
+        supported: The newest format that is understood.
+
+    Raises:
+        UsageError: There is no such thing.
+        GnnVpaError: Something is missing, damaged, or of a newer format.
+    """
+    if not path.exists():
+        raise UsageError(f"{path} does not exist: give the folder or the zip of a saved model")
+    if path.is_dir() and not (path / CONFIG).is_file():
+        raise UsageError(f"{path} has no {CONFIG}: give the folder or the zip of a saved model")
+    there = _unzipped(path) if path.is_file() else None
+    signed = _content(path, there, CONFIG)
+    config = _config(path, signed)
+    _check_config(path, signed, config)
+    if not isinstance(number := config.get("format"), int) or number > supported:
+        raise GnnVpaError(
+            f"{path} is of format {number}, and this version of gnn-vpa reads formats up to "
+            f"{supported}: use a newer gnn-vpa"
+        )
+    files = {name: _content(path, there, name) for name in config["files"]}
+    for name, content in files.items():
+        if hashlib.sha256(content).hexdigest() != config["files"][name]:
+            raise _damaged(path, name)
+    return files, config
+
+
+def _config(path: Path, signed: bytes) -> dict[str, Any]:
+    try:
+        config = json.loads(signed)
+    except ValueError as error:
+        raise _damaged(path, CONFIG) from error
+    if not isinstance(config, dict) or not isinstance(config.get("files"), dict):
+        raise _damaged(path, CONFIG)
+    return config
+
+
+def _check_config(path: Path, signed: bytes, config: Mapping[str, Any]) -> None:
+    sums = _SUM.findall(signed)
+    if len(sums) != 1 or config.get("checksum") != sums[0].decode():
+        raise _damaged(path, CONFIG)
+    unsigned = signed.replace(sums[0], _ZEROS.encode())
+    if hashlib.sha256(unsigned).hexdigest() != config["checksum"]:
+        raise _damaged(path, CONFIG)
+
+
+def _content(path: Path, there: Mapping[str, bytes] | None, name: str) -> bytes:
+    if there is None:
+        if not (path / name).is_file():
+            raise GnnVpaError(f"{path} has no {name}: it is not whole, save or copy it again")
+        return (path / name).read_bytes()
+    if name not in there:
+        raise GnnVpaError(f"{path} has no {name}: it is not whole, save or copy it again")
+    return there[name]
+
+
+def _damaged(path: Path, name: str) -> GnnVpaError:
+    return GnnVpaError(f"{path}: {name} is not what was saved: save or copy the model again")
+
+
+def _zipped(files: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as packed:
+        for name, content in files.items():
+            packed.writestr(zipfile.ZipInfo(name, _STAMP), content)
+        packed.comment = _ZEROS.encode()
+    content = buffer.getvalue()[: -len(_ZEROS)]
+    return content + hashlib.sha256(content).hexdigest().encode()
+
+
+def _unzipped(path: Path) -> dict[str, bytes]:
+    whole = path.read_bytes()
+    content, end = whole[: -len(_ZEROS)], whole[-len(_ZEROS) :]
+    if not whole.startswith(b"PK"):
+        raise UsageError(f"{path} is no zip: give the folder or the zip of a saved model")
+    if hashlib.sha256(content).hexdigest().encode() != end:
+        raise GnnVpaError(
+            f"{path} is not what was saved, or no saved model: save or copy the model again"
+        )
+    with zipfile.ZipFile(io.BytesIO(whole)) as packed:
+        return {name: packed.read(name) for name in packed.namelist()}
+
+
+def _write_folder(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write a new folder beside, and let it take the place of an old one."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"{path} is a file: name a folder, or a file that ends in .zip")
+    is_model = target.is_dir() and (target / CONFIG).is_file()
+    if target.is_dir() and not is_model and any(target.iterdir()):
+        raise UsageError(f"{path} is a folder with other things in it: name a new one")
+    number = secrets.token_hex(4)
+    part, old = (target.with_name(f"{target.name}.{number}.{end}") for end in ("part", "old"))
+    try:
+        for name, content in files.items():
+            write_whole(part / name, content)
+        if target.exists():
+            _check_foreign(target, files)
+            target.rename(old)
+        try:
+            part.rename(target)
+        except OSError:
+            if old.exists():
+                old.rename(target)
+            raise
+    finally:
+        for folder in (part, old):
+            with suppress(OSError):
+                shutil.rmtree(folder)
+
+
+def _check_foreign(target: Path, files: Mapping[str, bytes]) -> None:
+    """Refuse to replace a folder that holds more than a model."""
+    others = sorted(entry.name for entry in target.iterdir() if entry.name not in files)
+    if others:
+        raise UsageError(
+            f"{target} holds a model and other things ({others[0]}): name another folder"
+        )

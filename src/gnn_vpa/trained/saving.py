@@ -1,0 +1,200 @@
+"""Models in files: weights as safetensors, all else as JSON, and a card for people."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from ..errors import GnnVpaError, UsageError
+from ..training import Protocol, Task
+from ..training.own import is_own, register, source_hash
+from . import container
+from .card import card
+from .encoding import Encoding
+from .fingerprint import agrees, fingerprint
+from .model import TrainedModel, Units
+from .record import DataRecord, Record
+from .target import Target
+
+FORMAT = 1
+WEIGHTS, CARD = "model.safetensors", "README.md"
+# In front of the names of what is no weight.
+_UNITS, _CHECK = "units.", "check."
+
+
+def save_model(model: TrainedModel, path: str | os.PathLike[str]) -> None:
+    """Write a model into a folder, or into one file if the name ends in ``.zip``.
+
+    Example:
+        >>> save_model.__name__
+        'save_model'
+    """
+    target = Path(path)
+    files = {
+        WEIGHTS: save_tensors(_tensors(model)),
+        CARD: card(model, target.name).encode(),
+    }
+    config = {
+        "format": FORMAT,
+        "what": "a trained model of gnn-vpa",
+        "task": _asdict(model.task),
+        "protocol": asdict(model.protocol),
+        "encoding": asdict(model.encoding),
+        "target": asdict(model.target),
+        "record": asdict(model.record),
+    }
+    container.write(target, files, config)
+
+
+def load_model(
+    path: str | os.PathLike[str], model: Callable[..., nn.Module] | None = None
+) -> TrainedModel:
+    """Read a model that was saved. Nothing in the file is run.
+
+    Args:
+        path: Its folder or zip.
+        model: The function that makes the network, where it is not one of ours: called as
+            ``model(in_channels, out_channels, **options)``, as it was for the training.
+
+    Raises:
+        UsageError: There is no such model, or its network needs ``model``.
+        GnnVpaError: A file is missing or damaged, of a newer format, or the network does not fit.
+
+    Example:
+        >>> import tempfile
+        >>> from gnn_vpa.graphs import load
+        >>> from gnn_vpa.trained import train_model
+        >>> mutag = load("MUTAG")
+        >>> trained = train_model(mutag, Task("gin", "vpa"), Protocol(epochs=2))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     trained.save(f"{folder}/mutag-vpa")
+        ...     again = load_model(f"{folder}/mutag-vpa")
+        >>> bool((again.outputs(mutag) == trained.outputs(mutag)).all())
+        True
+    """
+    source = Path(path)
+    files, config = container.read(source, FORMAT)
+    try:
+        task = Task(**{**config["task"], "options": _pairs(config["task"]["options"])})
+        encoding = Encoding(**_tuples(config["encoding"]))
+        target = Target(**_tuples(config["target"]))
+        record = _record(config["record"])
+        protocol = Protocol(**config["protocol"])
+        tensors = load_tensors(files[WEIGHTS])
+    except (KeyError, TypeError, ValueError, SafetensorError) as error:
+        raise GnnVpaError(f"{source}: {container.CONFIG} is not of a model: {error}") from error
+    module, task = _module(source, task, encoding, target, model)
+    weights = {name: t for name, t in tensors.items() if not name.startswith((_UNITS, _CHECK))}
+    _load(source, module, weights, f"the network that {task.model} makes")
+    if not agrees(
+        fingerprint(module.eval(), encoding, task.model), tensors.get(f"{_CHECK}outputs")
+    ):
+        raise GnnVpaError(
+            f"{source}: the network that {task.model} makes takes the weights that were saved, but "
+            "computes something else with them: make it as it was made for the training, with the "
+            "versions that its card names"
+        )
+    units = None
+    if target.kind == "regression":
+        units = Units(tensors[f"{_UNITS}centre"], tensors[f"{_UNITS}spread"])
+    return TrainedModel(module, task, protocol, encoding, target, record, units)
+
+
+def _tensors(model: TrainedModel) -> dict[str, Tensor]:
+    # A copy of each: tensors that share memory are written as often as they are named.
+    weights = {
+        name: tensor.detach().cpu().clone().contiguous()
+        for name, tensor in model.module.state_dict().items()
+    }
+    if clash := [name for name in weights if name.startswith((_UNITS, _CHECK))]:
+        raise UsageError(f"the network's {clash[0]!r} cannot be saved: name the module otherwise")
+    if model.units is not None:
+        own = model.units._asdict()
+        weights |= {f"{_UNITS}{name}": t.detach().cpu().contiguous() for name, t in own.items()}
+    outputs = fingerprint(model.module, model.encoding, model.task.model)
+    return weights if outputs is None else {**weights, f"{_CHECK}outputs": outputs.contiguous()}
+
+
+def _asdict(task: Task) -> dict[str, Any]:
+    try:
+        json.dumps(task.options)
+    except TypeError as error:
+        raise UsageError(
+            f"the options of {task.model} cannot be saved as JSON ({error}): use numbers and text"
+        ) from error
+    return asdict(task)
+
+
+def _module(
+    source: Path,
+    task: Task,
+    encoding: Encoding,
+    target: Target,
+    make: Callable[..., nn.Module] | None,
+) -> tuple[nn.Module, Task]:
+    """Make the network, and return the task that makes it in this process."""
+    if is_own(task.model):
+        if make is None:
+            raise UsageError(
+                f"{source} is a model of {task.model}, and no code is run that a file names: pass "
+                "the function that makes it, load_model(path, model=make)"
+            )
+        name = register(make)
+        task = replace(task, model=name, source=source_hash(make))
+    elif make is not None:
+        raise UsageError(f"{source} is one of our models ({task.model}): leave model= away")
+    with torch.random.fork_rng(devices=[]):
+        return task.build(encoding.width, target.outputs), task
+
+
+def _load(source: Path, module: nn.Module, weights: dict[str, Tensor], what: str) -> None:
+    """Put weights into a network that has just these."""
+    state = module.state_dict()
+    # Lazy layers take the shape that they are given.
+    lazy = {name for name, t in state.items() if is_lazy(t)}
+    own = {name: _shape(t) for name, t in state.items() if name not in lazy}
+    saved = {name: _shape(t) for name, t in weights.items() if name not in lazy}
+    differ = sorted(name for name in own.keys() | saved.keys() if own.get(name) != saved.get(name))
+    differ += sorted(lazy - weights.keys())
+    if differ:
+        name, none = differ[0], "nothing"
+        raise GnnVpaError(
+            f"{source}: {what} does not fit the weights that were saved: {name} is "
+            f"{own.get(name, none)} there, and {saved.get(name, none)} in the file "
+            f"({len(differ)} of {len(own.keys() | saved.keys())} differ)"
+        )
+    dtype = next((t.dtype for t in weights.values() if t.is_floating_point()), torch.float32)
+    if not lazy:
+        module.to(dtype)
+    module.load_state_dict(weights)
+
+
+def _shape(tensor: Tensor) -> str:
+    return f"of shape {list(tensor.shape)}"
+
+
+def _pairs(options: list[list[Any]]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, value) for name, value in options)
+
+
+def _record(saved: dict[str, Any]) -> Record:
+    fields = {**saved, "data": DataRecord(**saved["data"])}
+    fields["interval"] = None if saved["interval"] is None else tuple(saved["interval"])
+    fields["history"] = _tuples(saved["history"])
+    return Record(**fields)
+
+
+def _tuples(value: Any) -> Any:
+    """Return lists of JSON as the tuples that they were."""
+    if isinstance(value, dict):
+        return {key: _tuples(entry) for key, entry in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

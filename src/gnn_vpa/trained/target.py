@@ -1,0 +1,129 @@
+"""What a trained model says of a graph."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..errors import UsageError
+from ..graphs import GraphSet, TargetKind
+from ..graphs.targets import MISSING
+
+Label = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Target:
+    """The kind of a model's outputs, and what they are called.
+
+    Attributes:
+        kind: ``"classes"``, ``"labels"`` or ``"regression"``.
+        outputs: Number of outputs: one for each class, label or number.
+        classes: The label of each class; empty for other kinds.
+        column: What was learned of each graph.
+
+    Example:
+        >>> Target("classes", 2, ("mutagenic", "safe")).names
+        ['mutagenic', 'safe']
+    """
+
+    kind: TargetKind
+    outputs: int
+    classes: tuple[Label, ...] = ()
+    column: str = "y"
+
+    @property
+    def names(self) -> list[str]:
+        """What each output is called: its class, or the column with its number.
+
+        Example:
+            >>> Target("regression", 2, column="homo").names
+            ['homo:0', 'homo:1']
+        """
+        if self.kind == "classes":
+            return [str(label) for label in self.classes]
+        if self.outputs == 1:
+            return [self.column]
+        return [f"{self.column}:{number}" for number in range(self.outputs)]
+
+    def predictions(self, outputs: NDArray[np.floating]) -> NDArray[np.generic]:
+        """Return what the model says: classes ``[G]``, labels ``[G, T]``, or numbers.
+
+        Numbers are ``[G]`` where there is one for each graph, otherwise ``[G, T]``.
+
+        Example:
+            >>> Target("classes", 2, ("a", "b")).predictions(np.array([[0.1, 2.0], [1.0, 0.0]]))
+            array(['b', 'a'], dtype='<U1')
+        """
+        if self.kind == "classes":
+            found: NDArray[np.generic] = np.asarray(self.classes)[outputs.argmax(1)]
+            return found
+        if self.kind == "labels":
+            return (outputs > 0).astype(np.int8)
+        return outputs[:, 0] if self.outputs == 1 else outputs
+
+    def probabilities(self, outputs: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return the probability of each class, which add to 1, or of each label.
+
+        Example:
+            >>> Target("labels", 1).probabilities(np.array([[0.0]]))
+            array([[0.5]])
+        """
+        if self.kind == "regression":
+            raise UsageError("a model of numbers (regression) has no probabilities: use predict")
+        scores = torch.from_numpy(outputs)
+        share = scores.softmax(1) if self.kind == "classes" else scores.sigmoid()
+        return share.numpy()
+
+    def y_of(self, graphs: GraphSet) -> Tensor:
+        """Return the targets of graphs with classes numbered as the model has them.
+
+        Raises:
+            UsageError: They are of another kind, or there is a class that the model does not know.
+
+        Example:
+            >>> from torch_geometric.data import Data
+            >>> pair = torch.tensor([[0, 1], [1, 0]])
+            >>> one = GraphSet.from_pyg([Data(edge_index=pair, num_nodes=2, y=5)])
+            >>> Target("classes", 2, (3, 5)).y_of(one)
+            tensor([1])
+        """
+        if graphs.kind != self.kind or (
+            self.kind != "classes" and graphs.num_outputs != self.outputs
+        ):
+            raise UsageError(
+                f"{graphs.name}: its targets are {graphs.kind} ({graphs.num_outputs}), and the "
+                f"model says {self.kind} ({self.outputs})"
+            )
+        if self.kind != "classes":
+            return graphs.y
+        number = {label: place for place, label in enumerate(self.classes)}
+        own = _classes_of(graphs)
+        unknown = [label for label in own if label not in number]
+        if unknown:
+            raise UsageError(
+                f"{graphs.name}: the model knows no class {unknown[0]!r}, but "
+                f"{', '.join(map(repr, self.classes))}"
+            )
+        table = torch.tensor([*(number[label] for label in own), MISSING])
+        return table[graphs.y]  # the last entry is that of -1
+
+
+def target_of(graphs: GraphSet, column: str | None = None) -> Target:
+    """Return what a model that is trained on these graphs says.
+
+    Example:
+        >>> from gnn_vpa.graphs import load
+        >>> target_of(load("MUTAG")).classes
+        (-1, 1)
+    """
+    classes = _classes_of(graphs) if graphs.kind == "classes" else ()
+    return Target(graphs.kind, graphs.num_outputs, classes, column or "y")
+
+
+def _classes_of(graphs: GraphSet) -> tuple[Label, ...]:
+    """Return the label of each class."""
+    count = graphs.num_classes
+    return (graphs.class_names or graphs.numbering.classes or tuple(range(count)))[:count]

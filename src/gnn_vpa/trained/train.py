@@ -1,0 +1,254 @@
+"""From graphs to a trained model: one training, the epoch chosen by its validation part."""
+
+import math
+import platform
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import gnn_vpa
+
+from ..errors import GnnVpaError, UsageError
+from ..graphs import GraphSet, Split
+from ..graphs.splits import graphs_with_target
+from ..training import Lane, Outcome, Protocol, Task, fit, metric_for
+from ..training.level_tables import model_for
+from ..training.objective import moments
+from ..training.own import Adapter, is_own, own_model
+from .encoding import encoding_of
+from .interval import interval_of
+from .model import TrainedModel, Units
+from .record import DataRecord, Judged, Record
+from .signals import layer_variances
+from .target import target_of
+
+VALIDATION_FRACTION = 0.1
+_PAPERS = Protocol()
+_LIBRARIES = ("torch", "torch_geometric", "numpy")
+
+
+def train_model(
+    graphs: GraphSet,
+    task: Task,
+    protocol: Protocol = _PAPERS,
+    split: Split | None = None,
+    *,
+    seed: int = 0,
+    validation_fraction: float = VALIDATION_FRACTION,
+    column: str | None = None,
+    device: torch.device | str = "cpu",
+    workers: int | None = None,
+    checkpoint: Path | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> TrainedModel:
+    """Train a model, and keep the weights of the epoch that was best on validation graphs.
+
+    Args:
+        graphs: The data set.
+        task: The model and its features.
+        protocol: How it is trained.
+        split: Which graphs are for training and for validation; those for test, if there are any,
+            are judged in the end and change nothing. None: see ``validation_fraction``.
+        seed: Seed of the weights and of the order of graphs, and of the split that is made here.
+        validation_fraction: Share of the graphs that choose the epoch, stratified where the
+            targets are classes.
+        column: What is learned of each graph, as users call it.
+        device: Where it is trained; the model is on the CPU afterwards.
+        workers: See ``fit``.
+        checkpoint: See ``fit``.
+        progress: Called with the number of epochs done.
+
+    Raises:
+        UsageError: It cannot be trained so.
+        GnnVpaError: The training diverged.
+
+    Example:
+        >>> from gnn_vpa.graphs import load
+        >>> model = train_model(load("MUTAG"), Task("gin", "vpa"), Protocol(epochs=2))
+        >>> model.record.data.train, model.record.data.valid
+        (169, 19)
+    """
+    if split is None:
+        split = validation_split(graphs.y, validation_fraction, seed)
+    has_test = len(split.test) > 0
+    if not has_test:
+        split = split._replace(test=split.valid)
+    lane = Lane(0, split, seed)
+    (outcome,) = fit(
+        graphs,
+        task,
+        protocol,
+        [lane],
+        device=device,
+        checkpoint=checkpoint,
+        progress=progress,
+        workers=workers,
+        keep_weights=True,
+    )
+    return model_of(graphs, task, protocol, lane, outcome, has_test=has_test, column=column)
+
+
+def model_of(
+    graphs: GraphSet,
+    task: Task,
+    protocol: Protocol,
+    lane: Lane,
+    outcome: Outcome,
+    *,
+    has_test: bool = True,
+    column: str | None = None,
+) -> TrainedModel:
+    """Return the model that a training came to.
+
+    Args:
+        graphs: The data set.
+        task: The model and its features.
+        protocol: How it was trained.
+        lane: The graphs of the training.
+        outcome: What it came to, with weights.
+        has_test: Whether the lane's test graphs took no part in the training.
+        column: What was learned of each graph, as users call it.
+
+    Raises:
+        GnnVpaError: The training diverged.
+
+    Example:
+        >>> from gnn_vpa.graphs import load, splits
+        >>> mutag, task, protocol = load("MUTAG"), Task("gin", "vpa"), Protocol(epochs=2)
+        >>> lane = Lane(0, splits(mutag.y)[0])
+        >>> (outcome,) = fit(mutag, task, protocol, [lane], keep_weights=True)
+        >>> model_of(mutag, task, protocol, lane, outcome).record.judged
+        'test'
+    """
+    if outcome.diverged_epoch is not None:
+        raise GnnVpaError(
+            f"{task.model} on {graphs.name} diverged in epoch {outcome.diverged_epoch}: its loss "
+            "is not finite, and there are no weights to keep. Use a smaller learning rate, or clip "
+            "gradients."
+        )
+    if outcome.weights is None:
+        raise UsageError("the outcome has no weights: call fit with keep_weights=True")
+    target = target_of(graphs, column)
+    with torch.random.fork_rng(devices=[]):
+        module = own_model(task, graphs) if is_own(task.model) else model_for(task, graphs)
+    encoding = encoding_of(graphs, task.features, also=_seen(module, task))
+    dtype = next(t.dtype for t in outcome.weights.values() if t.is_floating_point())
+    module.to(dtype).load_state_dict(outcome.weights)
+    units = None
+    if target.kind == "regression":
+        units = Units(*(p.to(dtype) for p in moments(graphs.y[lane.split.train].double())))
+    record = _record(graphs, protocol, lane, outcome, has_test)
+    model = TrainedModel(module, task, protocol, encoding, target, record, units)
+    model.record = replace(record, signal=layer_variances(model, graphs))
+    return model
+
+
+def _seen(module: nn.Module, task: Task) -> tuple[str, ...]:
+    """Return what a network sees besides node features, edges and which graph a node is of."""
+    if not is_own(task.model):
+        return ()
+    adapter = Adapter.of(module, task.model)
+    return ("edge_attr", "edge_weight", "pos") if adapter.takes_batch else adapter.keywords
+
+
+def validation_split(y: Tensor, fraction: float = VALIDATION_FRACTION, seed: int = 0) -> Split:
+    """Divide graphs into those for training and those for validation; none are for test.
+
+    Stratified where the targets are classes; graphs without any target are in no part.
+
+    Args:
+        y: Target of each graph, see `GraphSet`.
+        fraction: Share of the graphs for validation.
+        seed: Seed of the shuffling.
+
+    Raises:
+        UsageError: The fraction is no share, or there are too few graphs.
+
+    Example:
+        >>> [len(part) for part in validation_split(torch.arange(100) % 2)]
+        [90, 10, 0]
+    """
+    from sklearn.model_selection import train_test_split
+
+    if not 0 < fraction < 1:
+        raise UsageError(f"validation_fraction: expected between 0 and 1, got {fraction}.")
+    there = graphs_with_target(y).numpy()
+    classes = y.numpy()[there] if y.dim() == 1 else None
+    try:
+        train, valid = train_test_split(
+            there, test_size=fraction, stratify=classes, random_state=seed
+        )
+    except ValueError as error:
+        raise UsageError(
+            f"{len(there)} graph(s) with a target cannot be divided into {1 - fraction:g} for "
+            f"training and {fraction:g} for validation ({error}): use another "
+            "validation_fraction, or more graphs"
+        ) from error
+    return Split(
+        torch.from_numpy(train), torch.from_numpy(valid), torch.zeros(0, dtype=torch.int64)
+    )
+
+
+def _record(
+    graphs: GraphSet, protocol: Protocol, lane: Lane, outcome: Outcome, has_test: bool
+) -> Record:
+    metric = metric_for(protocol.metric, graphs.kind)
+    assert outcome.predictions is not None
+    judged: Judged = "test" if has_test else "validation"
+    ids = lane.split.test if has_test else lane.split.valid
+    said = outcome.predictions.test if has_test else outcome.predictions.valid
+    interval, by = interval_of(metric, graphs.y[ids], said)
+    data = DataRecord(
+        graphs.name,
+        graphs.checksum(),
+        graphs.num_graphs,
+        graphs.num_nodes,
+        graphs.num_edges,
+        len(lane.split.train),
+        len(lane.split.valid),
+        len(lane.split.test) if has_test else 0,
+    )
+    return Record(
+        data,
+        metric.name,
+        judged,
+        {name: _number(pair[has_test]) for name, pair in outcome.scores.items()},
+        interval,
+        by,
+        lane.seed,
+        outcome.best_epoch,
+        {
+            "train_loss": _numbers(outcome.curve_train_loss),
+            "validation": _numbers(outcome.curve_val),
+        },
+        versions(),
+    )
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _numbers(values: np.ndarray) -> tuple[float | None, ...]:
+    return tuple(_number(float(value)) for value in values)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a model's numbers may depend on.
+
+    Example:
+        >>> list(versions())[:3]
+        ['gnn-vpa', 'python', 'torch']
+    """
+    found = {"gnn-vpa": gnn_vpa.__version__, "python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
