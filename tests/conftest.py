@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -23,6 +24,7 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 
 ROOT = Path(__file__).resolve().parents[1]
+_ASKED_BY_NAME = 50  # tests or fewer: then nothing is left out
 BROWSERS = ("chromium", "google-chrome", "chrome")
 
 
@@ -35,6 +37,35 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Runs inside tests start no processes of their own; tests/experiments/test_workers.py does.
     os.environ["GNN_VPA_WORKERS"] = "1"
+
+
+# Of large grids of parameters a part is run ------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let somebody ask for all that ``sampled`` leaves out."""
+    parser.addoption("--every", action="store_true", help="run sampled tests with every parameter")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep so many of a test's parameters as its mark ``sampled`` says, the same in every run."""
+    if config.option.every:
+        return
+    of_test: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        # What only a GPU runs is quick there, and a test that is asked for by name is run.
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("gpu"):
+            of_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    dropped: set[str] = set()
+    for name, own in of_test.items():
+        mark = own[0].get_closest_marker("sampled")
+        assert mark is not None
+        (count,) = mark.args
+        kept = {item.nodeid for item in random.Random(name).sample(own, min(count, len(own)))}
+        dropped |= {item.nodeid for item in own} - kept
+    if dropped and len(items) > _ASKED_BY_NAME:
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in dropped])
+        items[:] = [item for item in items if item.nodeid not in dropped]
 
 
 # Without a GPU a run of all tests must interpret all kernels ------------------------------------

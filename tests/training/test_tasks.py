@@ -80,6 +80,7 @@ def check(
 @pytest.mark.parametrize("missing", [False, True], ids=["all there", "some missing"])
 @pytest.mark.parametrize(("kind", "protocol"), KINDS)
 @pytest.mark.parametrize(("model", "aggr"), MODELS)
+@pytest.mark.sampled(32)
 def test_every_kind_of_task_equals_the_plain_loop(
     toys: Toys,
     reference: ModuleType,

@@ -31,6 +31,7 @@ def curves_of(outcome: Outcome) -> np.ndarray:
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
 @pytest.mark.parametrize("features", ["ones", "degree", "labels"])
+@pytest.mark.sampled(24)
 def test_three_epochs_equal_the_plain_loop(
     toy: GraphSet,
     reference: ModuleType,
