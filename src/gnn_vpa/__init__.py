@@ -11,6 +11,9 @@ from .errors import GnnVpaError as GnnVpaError
 from .errors import UsageError as UsageError
 
 if TYPE_CHECKING:
+    from .estimators import GraphClassifier as GraphClassifier
+    from .estimators import GraphRegressor as GraphRegressor
+    from .estimators import cross_validate as cross_validate
     from .nn import build_model as build_model
     from .ops import Graph as Graph
     from .ops import aggregate as aggregate
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "estimators": ("GraphClassifier", "GraphRegressor", "cross_validate"),
     "nn": ("build_model",),
     "ops": ("Graph", "aggregate", "attend", "backend", "forget_graphs"),
     "pyg": (
@@ -62,6 +66,8 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "GnnVpaError",
     "Graph",
+    "GraphClassifier",
+    "GraphRegressor",
     "MergeAlike",
     "Results",
     "TrainedModel",
@@ -78,6 +84,7 @@ __all__ = [
     "build_model",
     "calibrate",
     "convert",
+    "cross_validate",
     "forget_graphs",
     "global_vpa_pool",
     "init_",
