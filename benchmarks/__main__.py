@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, checks, grid, imports, own, peer, probe, training
+from . import aggregation, checks, estimators, grid, imports, own, peer, probe, training
 from ._record import Record
 
 
@@ -29,6 +29,7 @@ def main() -> None:
         "grid": _grid,
         "checks": _checks,
         "own": _own,
+        "estimators": _estimators,
     }
     measures[options.what](options, versions)
 
@@ -66,6 +67,13 @@ def _own(options: argparse.Namespace, versions: str) -> None:
     own.report(options.device, datasets, options.epochs or own.EPOCHS[options.device], record)
 
 
+def _estimators(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Estimators")
+    datasets = ["NCI1"] if options.datasets is training.DATASETS else options.datasets
+    estimators.report(datasets, options.epochs or 10, options.rounds, record)
+
+
 def _write(text: str, out: Path | None) -> None:
     print(text)
     if out:
@@ -93,7 +101,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=["aggregation", "training", "probe", "grid", "checks", "own"],
+        choices=["aggregation", "training", "probe", "grid", "checks", "own", "estimators"],
         default="aggregation",
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])

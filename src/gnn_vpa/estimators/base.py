@@ -146,7 +146,7 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.transform(self._probed).shape[1])
+        return int(self._trained().embed(self._probed).shape[1])
 
     # What cross-validation in lanes needs -----------------------------------------------------
 

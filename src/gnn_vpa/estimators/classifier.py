@@ -129,7 +129,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     ) -> float:
         """Return the accuracy; without ``y``, on what the graphs have."""
         if y is None:
-            y = labels_of(self.read(X, None))
+            y = self._known(labels_of(self.read(X, None)))
         return float(super().score(graphs_in(X), y, sample_weight))
 
     def read(self, X: Graphs, y: ArrayLike | None) -> Learned:
@@ -142,6 +142,16 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         outputs = np.arange(model.target.outputs)
         self.classes_ = outputs if learned.classes is None else learned.classes
         return self
+
+    def _known(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Refuse labels of graphs that are none of the model's: another archive's, say."""
+        unknown = [] if labels.ndim > 1 else np.setdiff1d(labels, self.classes_).tolist()
+        if unknown:
+            raise UsageError(
+                f"X: a graph is of class {unknown[0]!r}, and the model knows "
+                f"{', '.join(map(repr, self.classes_.tolist()))}: give y"
+            )
+        return labels
 
     def _weighs_classes(self) -> bool:
         if self.class_weight not in (None, "balanced"):
