@@ -38,6 +38,8 @@ def train_one_fold(
     x = features(graphs, task.features).matrix().to(dtype)
     optimizer = torch.optim.Adam(model.parameters(), lr=protocol.learning_rate)
     size = protocol.batch_size
+    weights = torch.ones(graphs.num_graphs) if graphs.weights is None else graphs.weights[:, 0]
+    weights = weights.to(dtype)
     curves = []
     for epoch in range(protocol.epochs):
         model.train()
@@ -50,12 +52,12 @@ def train_one_fold(
             batch = batch_of(graphs, x, ids)
             own = draws.narrow(-2, 0, len(ids))
             optimizer.zero_grad()
-            loss = cross_entropy(
-                model(batch.x, batch.edge_index, readout_of(batch), None, own), graphs.y[ids]
-            )
+            scores = model(batch.x, batch.edge_index, readout_of(batch), None, own)
+            each = cross_entropy(scores, graphs.y[ids], reduction="none")
+            loss = (each * weights[ids]).sum() / weights[ids].sum()
             loss.backward()
             optimizer.step()
-            total += float(loss.detach()) * len(ids)
+            total += float(loss.detach() * weights[ids].sum())
         model.eval()
         accuracies = []
         for part in (lane.split.valid, lane.split.test):
@@ -63,5 +65,5 @@ def train_one_fold(
             with torch.no_grad():
                 guess = model(batch.x, batch.edge_index, readout_of(batch)).argmax(1)
             accuracies.append(float((guess == graphs.y[part]).double().mean()))
-        curves.append((total / len(lane.split.train), *accuracies))
+        curves.append((total / float(weights[lane.split.train].sum()), *accuracies))
     return torch.tensor(curves, dtype=torch.float64).T.numpy()

@@ -68,7 +68,8 @@ def classes_in(X: Graphs, y: ArrayLike | None) -> Learned:
         there = torch.ones(len(labels), dtype=torch.bool)
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
-        found = f"all graphs are of class {classes[0]!r}" if len(classes) else "no graph has a class"
+        only = classes.tolist()
+        found = f"all graphs are of class {only[0]!r}" if only else "no graph has a class"
         raise UsageError(f"{graphs.name}: {found}, and two classes are the least to learn")
     numbered = torch.full((len(there),), MISSING)
     numbered[there] = torch.from_numpy(codes)

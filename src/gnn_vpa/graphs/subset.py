@@ -45,7 +45,7 @@ def subset(graphs: GraphSet, ids: Tensor) -> GraphSet:
         rowptr=_pointers(degree),
         col=col.int(),
         y=graphs.y[ids],
-        columns={name: [values[i] for i in ids] for name, values in graphs.columns.items()},
+        columns={name: [values[i] for i in ids.tolist()] for name, values in graphs.columns.items()},
         **{name: None if t is None else t[rows[name]] for name, t in own.items()},
     )
 

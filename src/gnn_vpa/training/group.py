@@ -54,9 +54,9 @@ class Group(ABC):
         self.epoch = 0
         outputs = graphs.num_outputs
         self.objective = Objective(graphs.y, trainings, outputs, dtype, device)
-        self._weights = None  # of graphs in the loss
+        self._graph_weights = None  # of graphs in the loss
         if graphs.weights is not None:
-            self._weights = graphs.weights.squeeze(1).to(device, dtype)
+            self._graph_weights = graphs.weights.squeeze(1).to(device, dtype)
         self._kept = kept
         self._evaluated, parts = self._evaluated_ids()
         y = graphs.y[self._evaluated.clamp(min=0)].to(device)
@@ -113,9 +113,9 @@ class Group(ABC):
     def _counts(self, ids: Tensor) -> Tensor:
         """Return how much each graph counts in the loss: nothing in an empty place."""
         there = ids != EMPTY
-        if self._weights is None:
+        if self._graph_weights is None:
             return there
-        return self._weights[ids.clamp(min=0)] * there
+        return self._graph_weights[ids.clamp(min=0)] * there
 
     def _order(self, epoch: int) -> Tensor:
         """Return the graphs of every step of an epoch, ``[L, steps, batch_size]``."""
