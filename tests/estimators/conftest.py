@@ -1,5 +1,7 @@
 """Graphs of two kinds, and estimators that are quick to fit."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,9 @@ from torch_geometric.data import Data
 
 from gnn_vpa import GraphClassifier, GraphRegressor
 
-QUICK = {"width": 8, "depth": 2, "epochs": 3, "learning_rate": 0.01, "device": "cpu"}
+QUICK: dict[str, Any] = {
+    "width": 8, "depth": 2, "epochs": 3, "learning_rate": 0.01, "device": "cpu"
+}  # fmt: skip
 
 
 def star_or_path(number: int) -> Data:

@@ -18,8 +18,9 @@ def test_it_passes_our_checks(regressor: GraphRegressor) -> None:
 
 def test_it_learns(graphs: list[Data], sizes: np.ndarray) -> None:
     regressor = GraphRegressor(
-        "gcn", "sum", dropout=0.0, epochs=60, learning_rate=0.01, features="ones", random_state=0
-    )
+        aggr="sum", depth=2, dropout=0.0, features="ones", epochs=100, learning_rate=0.01,
+        validation_fraction=0.2, random_state=0,
+    )  # fmt: skip
     assert regressor.fit(graphs[:40], sizes[:40]).score(graphs[40:], sizes[40:]) > 0.9
 
 
@@ -47,7 +48,9 @@ def test_several_numbers_at_once(
 def test_graphs_may_bring_their_numbers(
     regressor: GraphRegressor, graphs: list[Data], sizes: np.ndarray
 ) -> None:
-    own = [Data(x=g.x, edge_index=g.edge_index, y=int(n)) for g, n in zip(graphs, sizes, strict=True)]
+    own = [
+        Data(x=g.x, edge_index=g.edge_index, y=int(n)) for g, n in zip(graphs, sizes, strict=True)
+    ]
     said = regressor.fit(own).predict(graphs)
     assert np.array_equal(said, clone(regressor).fit(graphs, sizes).predict(graphs))
     assert regressor.score(own) == pytest.approx(regressor.score(graphs, sizes), abs=1e-6)

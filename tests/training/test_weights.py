@@ -13,8 +13,8 @@ from torch_geometric.nn import GCNConv, global_add_pool
 from gnn_vpa.errors import UsageError
 from gnn_vpa.graphs import GraphSet, Split, splits
 from gnn_vpa.training import Lane, Protocol, Task, fit
-from gnn_vpa.training.own import register, source_hash
 from gnn_vpa.training.objective import Objective
+from gnn_vpa.training.own import register, source_hash
 from gnn_vpa.training.task import Training
 
 
@@ -56,14 +56,13 @@ def test_a_graph_of_no_weight_is_as_if_it_was_not_there_for_models_of_ones_own(
     keep = toy.node_ptr.diff() > 0
     task = Task(register(Net), "", source=source_hash(Net))
     protocol = Protocol(epochs=3, batch_size=100)  # one step: the order does not matter
-    whole = [split for split in splits(toy.y, 5)][:lanes]
+    whole = splits(toy.y, 5)[:lanes]
     weights = keep.float().unsqueeze(1)
     weights[::3] = 0
     some = [split._replace(train=split.train[weights[split.train, 0] > 0]) for split in whole]
-    options = {"dtype": torch.float64}
     weighted = replace(toy, weights=weights)
-    ours = fit(weighted, task, protocol, [Lane(0, s) for s in whole], **options)  # type: ignore[arg-type]
-    fewer = fit(toy, task, protocol, [Lane(0, s) for s in some], **options)  # type: ignore[arg-type]
+    ours = fit(weighted, task, protocol, [Lane(0, s) for s in whole], dtype=torch.float64)
+    fewer = fit(toy, task, protocol, [Lane(0, s) for s in some], dtype=torch.float64)
     for one, other in zip(ours, fewer, strict=True):
         np.testing.assert_allclose(one.curve_train_loss, other.curve_train_loss, atol=1e-9)
 
@@ -76,13 +75,14 @@ def test_a_step_in_which_nothing_counts_has_no_gradient() -> None:
     mean, total = objective.losses(scores, y, torch.zeros(1, 2))
     mean.sum().backward()
     assert (mean.item(), total.item()) == (0, 0)
-    assert torch.equal(scores.grad, torch.zeros(2, 2))
+    assert scores.grad is not None
+    assert not scores.grad.any()
 
 
 def test_a_gpu_is_refused_before_anything_is_trained(toy: GraphSet) -> None:
     weighted = replace(toy, weights=drawn(toy))
     lane = Lane(0, splits(toy.y, 5)[0])
-    with pytest.raises(UsageError, match="sample_weight.*on the CPU alone"):
+    with pytest.raises(UsageError, match=r"sample_weight.*on the CPU alone"):
         fit(weighted, Task("gin", "vpa"), Protocol(epochs=1), [lane], device="cuda")
 
 

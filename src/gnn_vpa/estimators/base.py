@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -184,10 +184,10 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _trained(self) -> TrainedModel:
         check_is_fitted(self)
-        return cast(TrainedModel, self.model_)
+        return self.model_
 
     def _task(self) -> Task:
-        # As Python's own numbers: random numbers depend on how a task looks, NumPy's look otherwise.
+        # As Python's numbers: seeds depend on how a task looks, and NumPy's numbers look different.
         given = {
             "width": None if self.width is None else whole_number(self.width, "width", 1),
             "depth": None if self.depth is None else whole_number(self.depth, "depth", 1),

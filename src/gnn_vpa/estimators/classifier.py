@@ -118,7 +118,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         outputs = model.outputs(graphs_in(X))
         if model.target.kind == "labels":
             return model.target.predictions(outputs)
-        return self.classes_[outputs.argmax(1)]
+        said: NDArray[Any] = self.classes_[outputs.argmax(1)]
+        return said
 
     def predict_proba(self, X: Graphs) -> NDArray[np.floating]:
         """Return the probability of each class, ``[graphs, classes]``, or of each label."""

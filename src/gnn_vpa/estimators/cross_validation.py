@@ -8,7 +8,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn import get_config, model_selection
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
@@ -89,7 +89,7 @@ def cross_validate(
             )  # fmt: skip
             found["fit_time"] = np.full(len(parts), seconds)
             if "estimator" in found:
-                found["estimator"] = [fold.found for fold in found["estimator"]]
+                found["estimator"] = [fold.estimator for fold in found["estimator"]]
             return dict(found)
     return dict(
         model_selection.cross_validate(
@@ -142,7 +142,10 @@ class _Fitted(BaseEstimator):  # type: ignore[misc]
         self.estimator, self.fitted = estimator, fitted
 
     def __sklearn_clone__(self) -> "_Fold":
-        return _Fold(next(self.fitted))
+        found = next(self.fitted)
+        if isinstance(found, GnnVpaError):
+            return _Fold(clone(self.estimator), found)
+        return _Fold(found)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.estimator, name)
@@ -157,14 +160,14 @@ class _Fitted(BaseEstimator):  # type: ignore[misc]
 class _Fold:
     """What a fold has come to, in the place of an estimator that is to be fitted to it."""
 
-    def __init__(self, found: GraphEstimator | GnnVpaError) -> None:
-        self.found = found
+    def __init__(self, estimator: GraphEstimator, failure: GnnVpaError | None = None) -> None:
+        self.estimator, self.failure = estimator, failure
 
     def fit(self, X: object, y: object = None, **params: object) -> "_Fold":
         """Do nothing, or fail as the training did."""
-        if isinstance(self.found, GnnVpaError):
-            raise self.found
+        if self.failure is not None:
+            raise self.failure
         return self
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.found, name)
+        return getattr(self.estimator, name)

@@ -7,11 +7,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
-from torch import Tensor
 
 from ..errors import GnnVpaError
-from ..graphs import GraphSet, Split, subset
-from ..trained import encoding_of, model_of, validation_split
+from ..graphs import FeatureKind, GraphSet, Split, subset
+from ..trained import Encoding, encoding_of, model_of, validation_split
 from ..training import Lane, fit
 from .base import GraphEstimator
 from .reading import Learned
@@ -70,9 +69,7 @@ def fit_folds(
         for (number, lane), outcome in zip(local.items(), outcomes, strict=True):
             graphs = sets[number]
             try:
-                model = model_of(
-                    graphs, first.task, first.protocol, lane, outcome, has_test=False
-                )
+                model = model_of(graphs, first.task, first.protocol, lane, outcome, has_test=False)
             except GnnVpaError as error:
                 fitted[number] = error
             else:
@@ -93,6 +90,6 @@ def can_share(
     return all(_shape(part, task.features) == whole for part in each)
 
 
-def _shape(graphs: GraphSet, features: str) -> tuple[object, Tensor | list[int]]:
-    classes = graphs.y.unique().tolist() if graphs.kind == "classes" else []
-    return encoding_of(graphs, features), classes  # type: ignore[arg-type]
+def _shape(graphs: GraphSet, features: FeatureKind) -> tuple[Encoding, list[int]]:
+    classes = np.unique(graphs.y.numpy()).tolist() if graphs.kind == "classes" else []
+    return encoding_of(graphs, features), classes

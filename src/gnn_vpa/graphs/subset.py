@@ -1,6 +1,7 @@
 """Some graphs of a data set as a data set."""
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -38,15 +39,20 @@ def subset(graphs: GraphSet, ids: Tensor) -> GraphSet:
         "graph_attributes": ids,
         "weights": ids,
     }
-    own = {name: getattr(graphs, name) for name in rows}
+    kept: dict[str, Any] = {}
+    for name, places in rows.items():
+        tensor = getattr(graphs, name)
+        kept[name] = None if tensor is None else tensor[places]
     return replace(
         graphs,
         node_ptr=node_ptr,
         rowptr=_pointers(degree),
         col=col.int(),
         y=graphs.y[ids],
-        columns={name: [values[i] for i in ids.tolist()] for name, values in graphs.columns.items()},
-        **{name: None if t is None else t[rows[name]] for name, t in own.items()},
+        columns={
+            name: [values[i] for i in ids.tolist()] for name, values in graphs.columns.items()
+        },
+        **kept,
     )
 
 
