@@ -38,7 +38,7 @@ class DrawsWithoutItsSeed(GraphClassifier):
 class LooksAtOwnTargets(GraphClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         named = isinstance(X, list) and X and isinstance(X[0].get("y"), str)
-        return super().fit(X, np.roll(y, 30) if named and y is not None else y)
+        return super().fit(X, np.roll(y, 1) if named and y is not None else y)
 
 
 class NumbersItsClasses(GraphClassifier):
