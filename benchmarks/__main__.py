@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, checks, estimators, grid, imports, own, peer, probe, training
+from . import aggregation, checks, estimators, grid, imports, own, peer, predict, probe, training
 from ._record import Record
 
 
@@ -30,6 +30,7 @@ def main() -> None:
         "checks": _checks,
         "own": _own,
         "estimators": _estimators,
+        "predict": _predict,
     }
     measures[options.what](options, versions)
 
@@ -74,6 +75,13 @@ def _estimators(options: argparse.Namespace, versions: str) -> None:
     estimators.report(datasets, options.epochs or 10, options.rounds, record)
 
 
+def _predict(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Predictions")
+    asked = predict.DATASETS if options.datasets is training.DATASETS else options.datasets
+    predict.report(asked, options.rounds, record)
+
+
 def _write(text: str, out: Path | None) -> None:
     print(text)
     if out:
@@ -101,7 +109,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=["aggregation", "training", "probe", "grid", "checks", "own", "estimators"],
+        choices=[
+            "aggregation", "training", "probe", "grid", "checks", "own", "predict", "estimators"
+        ],  # fmt: skip
         default="aggregation",
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])

@@ -86,7 +86,9 @@ def peer_of(
     return OwnPeer(data, training.lane.split, model, training.protocol, device)
 
 
-def ordered(graphs: GraphSet, data: Sequence[Data], training: Training, epoch: int) -> Iterator[Batch]:
+def ordered(
+    graphs: GraphSet, data: Sequence[Data], training: Training, epoch: int
+) -> Iterator[Batch]:
     """Yield the batches of an epoch in the order that ours takes."""
     task, lane, protocol = training
     key = (graphs.name, task, lane.fold, lane.seed)

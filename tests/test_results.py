@@ -3,6 +3,7 @@
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -312,7 +313,13 @@ def test_lists_of_graphs_have_targets_splits_and_groups(tmp_path: Path) -> None:
         Data(edge_index=edges, num_nodes=2 + n % 3, gap=float(n % 3), family=f"f{n // 4}")
         for n in range(24)
     ]
-    common = {"epochs": 1, "device": "cpu", "target": "gap", "models": "sgc", "aggrs": "vpa"}
+    common: dict[str, Any] = {
+        "epochs": 1,
+        "device": "cpu",
+        "target": "gap",
+        "models": "sgc",
+        "aggrs": "vpa",
+    }
     grouped = gnn_vpa.run(graphs, groups="family", folds=2, out=tmp_path / "a", **common)
     assert set(grouped.folds["dataset"]) == {"custom:gap"}
     assert set(grouped.folds["metric"]) == {"mae"}

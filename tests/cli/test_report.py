@@ -33,9 +33,11 @@ def test_a_file_elsewhere_says_by_its_ending_what_it_is(finished: Path, tmp_path
     assert _report(str(finished / "results.sqlite"), "--out", str(out)).exit_code == 0
     text = out.read_text()
     assert "| MUTAG | SGC+vpa |" in text
-    (figure,) = [line for line in text.splitlines() if line.startswith("![")]
-    picture = out.parent / figure.split("(")[1].rstrip(")")
-    assert picture.read_text().startswith("<svg")
+    figures = [line for line in text.splitlines() if line.startswith("![")]
+    assert len(figures) == 2  # the answer and the learning curves
+    for figure in figures:
+        picture = out.parent / figure.split("(")[1].rstrip(")")
+        assert picture.read_text().startswith("<svg")
 
 
 @pytest.mark.parametrize(

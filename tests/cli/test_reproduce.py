@@ -129,12 +129,12 @@ def test_a_data_set_that_is_not_here_is_named_before_anything_runs(
 
 
 def test_the_average_stands_below_the_data_sets(tmp_path: Path) -> None:
-    from gnn_vpa.analysis import AccuracyTable, Row, Setting
     from gnn_vpa.analysis import Cell as TableCell
+    from gnn_vpa.analysis import Row, ScoreTable, Setting
 
     cells = {"A": TableCell(50.0, 1.0, 10), "B": TableCell(60.0, 1.0, 10)}
     row = Row("GIN", "vpa", dict(cells), TableCell(55.0, float("nan"), 20), None, None)
-    table = AccuracyTable(Setting("released", "auto"), ("A", "B"), ((row,),))
+    table = ScoreTable(Setting("released", "auto"), ("A", "B"), ((row,),))
     rows = _experiment._rows(table, ["A", "B"])
     assert [line[:3] for line in rows] == [
         ["A", "GIN+vpa", "50.0 ± 1.0"],

@@ -118,8 +118,8 @@ def test_a_function_that_was_edited_gives_other_results_and_never_the_old_ones(
     edited = run("[[0], [1]]")
     assert "1 cell to run" in edited.stderr
     rows = {line.split("\t")[0] for line in edited.stdout.splitlines() if "\tSGC+vpa" in line}
-    assert len(rows) == 2
-    assert all(name.startswith("mine:graphs@") for name in rows)
+    assert len(rows - {"Avg"}) == 2
+    assert all(name.startswith("mine:graphs@") for name in rows - {"Avg"})
     assert "0 cells to run, 1 finished before" in run("[[0, 1], [1, 0]]").stderr
 
 
@@ -238,7 +238,8 @@ def graphs():
         edges = torch.stack([torch.cat([first, first + 1]), torch.cat([first + 1, first])])
         homo = float("nan") if number == 5 else nodes / 2
         size = torch.tensor([[float(nodes)]])
-        found.append(Data(edge_index=edges, num_nodes=nodes, y=size, homo=homo, batch_of=number // 3))
+        more = {"homo": homo, "batch_of": number // 3}
+        found.append(Data(edge_index=edges, num_nodes=nodes, y=size, **more))
     return found
 """
 

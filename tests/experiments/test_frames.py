@@ -46,9 +46,7 @@ def test_all_metrics_have_a_column(tmp_path: Path, toy: GraphSet) -> None:
     assert "test_mae" not in folds
 
 
-def test_an_edited_model_is_another_row_and_its_name_says_so(
-    tmp_path: Path, toy: GraphSet
-) -> None:
+def test_an_edited_model_is_another_row_and_its_name_says_so(tmp_path: Path, toy: GraphSet) -> None:
     one, other = (_cell(Task("mynets:make", "", source=s)) for s in ("3f2a77", "3f2b00"))
     _record(tmp_path, toy, one)
     assert read_folds(tmp_path)["model"].tolist() == ["mynets:make"]
@@ -95,6 +93,6 @@ def test_folds_are_counted_anew_in_each_repeat(tmp_path: Path, toy: GraphSet) ->
 def test_provenance_names_what_is_unusual(tmp_path: Path, toy: GraphSet) -> None:
     _record(tmp_path, toy, _cell(), _cell(protocol=Protocol(optimizer="sgd")), _cell(repeat=1))
     configuration = read_provenance(tmp_path)["configuration"]
-    assert configuration["optimizer"] == ["adam", "sgd"]  # type: ignore[index]
-    assert configuration["repeat"] == [0, 1]  # type: ignore[index]
-    assert "clip" not in configuration  # type: ignore[operator]
+    assert configuration["optimizer"] == ["adam", "sgd"]
+    assert configuration["repeat"] == [0, 1]
+    assert "clip" not in configuration

@@ -137,7 +137,7 @@ def test_only_refuses_what_it_does_not_know_and_what_is_nothing() -> None:
 
 
 def test_options_are_plain_numbers_whatever_they_came_as() -> None:
-    (cell,) = expand(["MUTAG"], aggrs=["vpa"], options={"width": np.int64(8)}).cells  # type: ignore[dict-item]
+    (cell,) = expand(["MUTAG"], aggrs=["vpa"], options={"width": np.int64(8)}).cells
     assert cell.task.options == (("width", 8),)
     assert type(cell.task.options[0][1]) is int
 
@@ -145,4 +145,4 @@ def test_options_are_plain_numbers_whatever_they_came_as() -> None:
 @pytest.mark.parametrize("wrong", ["wide", None, [[8]], True])
 def test_an_option_that_is_no_number(wrong: object) -> None:
     with pytest.raises(UsageError, match="width: expected a number"):
-        expand(["MUTAG"], options={"width": wrong})  # type: ignore[dict-item]
+        expand(["MUTAG"], options={"width": wrong})

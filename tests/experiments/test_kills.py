@@ -50,7 +50,8 @@ class Watch(Progress):
         self.elsewhere_.append(cell.seed)
 
     def note(self, text: str) -> None:
-        self.notes.append(text)
+        if "edge features" not in text:  # it is said of the data at the start
+            self.notes.append(text)
 
 
 @contextmanager

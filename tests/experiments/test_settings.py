@@ -59,7 +59,7 @@ def test_a_value_that_cannot_be_is_named(asked: dict[str, object], message: str)
 
 
 def test_the_command_line_is_told_its_own_names() -> None:
-    with pytest.raises(UsageError, match="^--batch-size: expected a whole number"):
+    with pytest.raises(UsageError, match=r"^--batch-size: expected a whole number"):
         protocols({"batch_size": "x"}, lambda name: "--" + name.replace("_", "-"))
 
 

@@ -11,14 +11,23 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gnn_vpa.experiments import expand, finished, read_curves, read_folds, run_grid
+from gnn_vpa.experiments import expand, finished, protocols, read_curves, read_folds, run_grid
 from gnn_vpa.experiments.store import query
 from gnn_vpa.training import Protocol
 
 _KILLS = 20
-_CELLS = expand(
-    ["MUTAG"], ["gin", "sgc"], protocol=Protocol(epochs=2), folds=2, seeds=range(4)
-).cells
+_CELLS = [
+    *expand(["MUTAG"], ["gin", "sgc"], protocol=Protocol(epochs=2), folds=2, seeds=range(4)).cells,
+    *expand(
+        ["MUTAG"],
+        ["sgc"],
+        ["vpa"],
+        options={"K": [2, 3]},
+        protocol=protocols({"lr": "0.01,0.001", "epochs": 2}),
+        folds=2,
+        final_runs=2,
+    ).cells,
+]
 
 Start = Callable[[Path], ForkServerProcess]
 
@@ -57,8 +66,9 @@ def _join(process: ForkServerProcess) -> None:
 
 def _rows(out: Path) -> pd.DataFrame:
     """All that must not depend on how a run went."""
-    keys = ["model", "aggregation", "seed", "fold"]
-    folds = read_folds(out).drop(columns="seconds").set_index(keys).sort_index()
+    keys = ["model", "aggregation", "options", "protocol", "seed", "fold"]
+    both = [read_folds(out), read_folds(out, candidates=True).assign(chosen="tried")]
+    folds = pd.concat(both).drop(columns="seconds").set_index(keys).sort_index()
     assert not folds.index.has_duplicates
     curves = read_curves(out).set_index([*keys, "epoch"]).sort_index()
     return folds.join(curves[["train_loss", "val_score", "test_score"]].add_suffix("_curve"))

@@ -186,5 +186,5 @@ def test_tables_of_format_2_become_those_of_a_new_file(second: Path, tmp_path: P
     with Store(second), Store(tmp_path / "new"):
         pass
     for table in ("sessions", "datasets", "cells", "folds", "scores", "signals"):
-        sql = f'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(\'{table}\')'
+        sql = f"SELECT name, type, \"notnull\", dflt_value, pk FROM pragma_table_info('{table}')"
         assert query(second, sql) == query(tmp_path / "new", sql)

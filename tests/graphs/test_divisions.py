@@ -123,7 +123,8 @@ def test_a_file_that_cannot_be_read_is_named(
 
 def test_masks_of_the_graphs_are_one_split() -> None:
     part = ["train"] * 6 + ["val"] * 3 + ["test"] * 3
-    masks = {f"{name}_mask": [own == name for own in part] for name in ("train", "val", "test")}
+    names = ("train", "val", "test")
+    masks: Any = {f"{name}_mask": [own == name for own in part] for name in names}
     graphs = _graphs(**masks)
     made = division(splits="masks").of(graphs)
     assert _lists(made, graphs) == [[[0, 1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11]]]

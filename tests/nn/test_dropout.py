@@ -32,3 +32,16 @@ def test_evaluation_drops_nothing() -> None:
 def test_numbers_of_another_shape_are_refused() -> None:
     with pytest.raises(UsageError, match=r"uniform: expected shape \[4, 2\], got \[4, 1\]"):
         Dropout(0.5)(torch.ones(4, 2), torch.ones(4, 1))
+
+
+def test_lanes_may_have_a_probability_each() -> None:
+    together, uniform = Dropout(0.0), torch.rand(2, 6, 3)
+    together.p = torch.tensor([0.2, 0.0, 0.7])  # three lanes of two graphs
+    x = torch.rand(2, 6, 3)
+    rows = [slice(0, 2), slice(2, 4), slice(4, 6)]
+    for own, p in zip(rows, (0.2, 0.0, 0.7), strict=True):
+        alone = Dropout(p)(x[:, own], uniform[:, own])
+        torch.testing.assert_close(together(x, uniform)[:, own], alone)
+    assert torch.equal(together.eval()(x), x)
+    with pytest.raises(UsageError, match="lanes that differ in dropout"):
+        together.train()(x)

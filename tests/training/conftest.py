@@ -2,14 +2,17 @@
 
 import importlib.util
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
-from gnn_vpa.graphs import GraphSet
+from gnn_vpa.graphs import GraphSet, TargetKind
+from gnn_vpa.graphs.targets import KINDS
 from gnn_vpa.training import captured, trainer
 
 
@@ -69,6 +72,31 @@ def hollow() -> GraphSet:
     for i in (*range(18), 30, 59):
         graphs[i] = Data(edge_index=none, x=torch.empty(0, 3), num_nodes=0, y=i % 2)
     return GraphSet.from_pyg(graphs, name="hollow")
+
+
+def targets(kind: TargetKind, count: int, missing: bool) -> Tensor:
+    """Targets of so many graphs, a fifth of them missing if asked."""
+    draw = torch.Generator().manual_seed(3)
+    gone = torch.rand(count, 2, generator=draw) < (0.2 if missing else 0)
+    if kind == "classes":
+        y = torch.randint(3, (count,), generator=draw)
+        return torch.where(gone[:, 0], -1, y)
+    if kind == "labels":
+        shares = torch.tensor([0.5, 0.2])
+        y = (torch.rand(count, 2, generator=draw) < shares).to(torch.int8)
+        return torch.where(gone, torch.tensor(-1, dtype=torch.int8), y)
+    y = torch.randn(count, 2, generator=draw) * torch.tensor([3.0, 0.01]) + torch.tensor([50, 0.2])
+    return torch.where(gone, torch.nan, y)
+
+
+@pytest.fixture(scope="session")
+def toys(toy: GraphSet) -> dict[tuple[TargetKind, bool], GraphSet]:
+    """The toy with targets of each kind, all of them there or some missing."""
+    return {
+        (kind, missing): replace(toy, name=f"{kind}", y=targets(kind, toy.num_graphs, missing))
+        for kind in KINDS
+        for missing in (False, True)
+    }
 
 
 class Uncaptured:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from gnn_vpa.graphs import GraphSet, splits
 from gnn_vpa.training import Lane, Outcome, Protocol, Task, fit, trainer

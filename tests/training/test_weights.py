@@ -49,6 +49,30 @@ def test_weighted_graphs_equal_the_plain_loop(
         assert np.abs(outcome.curve_train_loss - other.curve_train_loss).max() > 1e-3
 
 
+@pytest.mark.parametrize("kind", ["balanced", "labels", "regression"])
+def test_weighted_targets_of_all_kinds_equal_the_plain_loop(
+    toy: GraphSet, reference: ModuleType, kind: str
+) -> None:
+    draw = torch.Generator().manual_seed(1)
+    y = toy.y
+    if kind == "labels":
+        y = torch.randint(-1, 2, (toy.num_graphs, 3), generator=draw).to(torch.int8)
+        y[:, 0] = y[:, 0].abs()
+    elif kind == "regression":
+        y = torch.rand(toy.num_graphs, 2, generator=draw)
+        y[::5, 1] = torch.nan
+    weighted = replace(toy, y=y, weights=drawn(toy), class_names=None)
+    class_weight = "balanced" if kind == "balanced" else "none"
+    metric = "accuracy" if kind == "balanced" else "auto"
+    protocol = Protocol(epochs=3, batch_size=16, class_weight=class_weight, metric=metric)
+    lane = Lane(0, splits(toy.y, 5)[0])
+    (outcome,) = fit(weighted, Task("gcn", "vpa"), protocol, [lane], dtype=torch.float64)
+    loss, *_ = reference.train_one_fold(
+        weighted, Task("gcn", "vpa"), protocol, lane, torch.float64
+    )
+    np.testing.assert_allclose(outcome.curve_train_loss, loss, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("lanes", [1, 2], ids=["a loop", "side by side"])
 def test_a_graph_of_no_weight_is_as_if_it_was_not_there_for_models_of_ones_own(
     toy: GraphSet, lanes: int

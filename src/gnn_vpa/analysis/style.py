@@ -12,6 +12,8 @@ from ..errors import UsageError
 MODELS = ("GIN", "GCN", "SGC", "GAT", "MAJORITY", "WL")
 DATASETS = ("IMDB-B", "IMDB-M", "RDT-B", "RDT-M5K", "COLLAB", "MUTAG", "PROTEINS", "PTC", "NCI1")
 BASELINES = {"MAJORITY": "Majority class", "WL": "WL subtree kernel + SVM"}
+#: Where a figure has little room.
+SHORT_NAMES = {"Majority class": "Majority", "WL subtree kernel + SVM": "WL + SVM"}
 
 
 def colour(name: str) -> str:

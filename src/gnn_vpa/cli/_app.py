@@ -10,13 +10,17 @@ from ._errors import ExplainingGroup
 from .data import app as data
 from .demo import demo
 from .depth import depth
+from .evaluate import evaluate
+from .export import export
 from .expressivity import expressivity
 from .info import info
+from .predict import predict
 from .probe import probe
 from .report import report
 from .reproduce import reproduce
 from .run import run
 from .theory import theory
+from .train import train
 from .variance import variance
 
 app = typer.Typer(
@@ -29,7 +33,11 @@ app = typer.Typer(
     epilog="Examples:\n\n  gnn-vpa demo\n\n  gnn-vpa run MUTAG --model gin,gcn --aggr sum,vpa\n\n"
     "  gnn-vpa data get MUTAG",
 )
-for command in (demo, run, reproduce, report, info, variance, probe, expressivity, theory, depth):
+for command in (
+    *(demo, run, reproduce, report),
+    *(train, predict, evaluate, export),
+    *(info, variance, probe, expressivity, theory, depth),
+):
     app.command()(command)
 app.add_typer(data, name="data")
 

@@ -5,7 +5,8 @@ which a terminal would obey, are dropped.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
@@ -17,6 +18,7 @@ from rich.text import Text
 from ..escape import plain, printable
 
 _NUMBER = re.compile(r"[+\-\N{MINUS SIGN}]?(\d|\.\d|inf|nan|∞)")
+_PAUSE_S = 60.0  # between two lines about how far something is
 _MISSING = ("", "-", "\N{EN DASH}")
 
 
@@ -112,3 +114,41 @@ def progress(message: str) -> Iterator[None]:
     else:
         say(f"{message} …", err=True)
         yield
+
+
+@contextmanager
+def counted(message: str, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show how many are done of what takes its time, and give what is to be told of it.
+
+    In a terminal that is a bar, elsewhere a line at the start and one a minute; both go to standard
+    error.
+
+    Args:
+        message: What is done.
+        what: What is counted.
+        total: How many there are, if that is known.
+
+    Example:
+        >>> with counted("Predicting", "graphs") as done:
+        ...     done(188)
+    """
+    screen = console(stderr=True)
+    if not screen.is_terminal:
+        say(f"{message} …", err=True)
+        told = time.monotonic()
+
+        def tell(done: int) -> None:
+            nonlocal told
+            if time.monotonic() - told >= _PAUSE_S:
+                told = time.monotonic()
+                say(f"{done:,} {what}", err=True)
+
+        yield tell
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
+    count = TextColumn("{task.fields[count]}")
+    with Progress(*columns, count, console=screen, transient=True) as bars:
+        bar = bars.add_task(plain(message), total=total, count="")
+        yield lambda done: bars.update(bar, completed=done, count=f"{done:,} {what}")

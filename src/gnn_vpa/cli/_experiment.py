@@ -24,6 +24,7 @@ def execute(
     device: str = "auto",
     notes: Sequence[str] = (),
     configuration: Mapping[str, object],
+    keep_models: bool = False,
 ) -> "Results":
     """Run cells into a folder, print the results beside the paper's, write and name the report."""
     from gnn_vpa.experiments import resolve_device, run_grid
@@ -43,6 +44,7 @@ def execute(
                 device=device,
                 configuration=configuration,
                 progress=progress,
+                keep_models=keep_models,
             )
     except KeyboardInterrupt:
         text = "Interrupted. What is trained so far is kept; type the same command again to go on."

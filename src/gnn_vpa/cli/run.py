@@ -1,19 +1,18 @@
 """``gnn-vpa run``: any grid of trainings."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated
 
 import typer
 
-from ..errors import UsageError
 from ..spelling import whole_numbers
+from ._asked_grid import asked_grid, read_model_options
 from ._console import say
 from ._experiment import execute
 from ._options import (
     Variant,
     data_dir_option,
     device_option,
-    listed,
     plan_option,
     variant_option,
 )
@@ -51,11 +50,7 @@ from ._training_options import (
     TaskOption,
     WeightDecayOption,
     WidthOption,
-    spelled,
 )
-
-if TYPE_CHECKING:
-    from ..graphs import FeatureKind
 
 
 def run(
@@ -106,6 +101,14 @@ def run(
     plan: Annotated[bool, plan_option(RUN)] = False,
     device: Annotated[str, device_option(RUN)] = "auto",
     out: OutOption = None,
+    keep_models: Annotated[
+        bool,
+        typer.Option(
+            "--keep-models",
+            help="Keep each fold's model, for gnn-vpa predict.",
+            rich_help_panel=RUN,
+        ),
+    ] = False,
 ) -> None:
     """Train a grid of methods on data sets, all folds of each, and compare them.
 
@@ -124,12 +127,8 @@ def run(
 
       gnn-vpa run mydata:load --target homo --metric rmse --repeats 10
     """
-    from gnn_vpa.experiments import BASELINES, default_folder, expand
-    from gnn_vpa.experiments.asked import target_of
-    from gnn_vpa.experiments.grid import final_runs_of
+    from gnn_vpa.experiments import default_folder
     from gnn_vpa.experiments.groups import shortened
-    from gnn_vpa.experiments.settings import protocols
-    from gnn_vpa.graphs import division
 
     from ._plan import show_plan
 
@@ -146,25 +145,26 @@ def run(
         "class_weight": class_weight,
         "metric": metric,
     }
-    given = {"width": width, "depth": depth, "dropout": dropout}
-    options = _options(given, set_ or [])
-    asked_division = division(splits, groups)
-    grid = expand(
+    options = read_model_options({"width": width, "depth": depth, "dropout": dropout}, set_ or [])
+    grid = asked_grid(
         datasets,
-        listed(model),
-        None if aggr is None else listed(aggr),
-        variant=variant,
-        features=cast("FeatureKind", features.value),
-        options=options,
-        protocol=protocols(training, spelled),
-        folds=folds,
-        seeds=whole_numbers(seed, "--seed"),
-        repeats=repeats,
-        division=asked_division,
-        target=target_of(target, task.value),
-        final_runs=final_runs_of(select, final_runs),
-        baselines=BASELINES if baselines else (),
+        task=task,
+        target=target,
+        features=features,
         data_dir=data_dir,
+        model=model,
+        aggr=aggr,
+        variant=variant,
+        options=options,
+        training=training,
+        select=select,
+        final_runs=final_runs,
+        folds=folds,
+        repeats=repeats,
+        splits=splits,
+        groups=groups,
+        seed=seed,
+        baselines=baselines,
     )
     out = out or default_folder(grid.cells)
     notes = [*(f"Left out: {text}." for text in grid.left_out), *grid.remarks]
@@ -202,15 +202,5 @@ def run(
             "command": "run",
             **{name: value for name, value in said.items() if value is not None},
         },
+        keep_models=keep_models,
     )
-
-
-def _options(given: dict[str, str | None], texts: list[str]) -> dict[str, list[Any]]:
-    """Return the options of models, those with a name of their own on the command line first."""
-    from gnn_vpa.experiments.settings import read_options
-
-    named = read_options([f"{name}={text}" for name, text in given.items() if text is not None])
-    more = read_options(texts)
-    for name in named.keys() & more.keys():
-        raise UsageError(f"--{name} and --set {name} are the same: give one of them")
-    return named | more

@@ -126,7 +126,8 @@ def grouped(cells: Iterable[Cell], device: str) -> list[Group]:
         >>> len(grouped(cells, "cpu"))
         3
         >>> rates = [Protocol(learning_rate=rate) for rate in (0.01, 0.001)]
-        >>> [str(group) for group in grouped([replace(cells[0], protocol=p) for p in rates], "cuda")]
+        >>> tried = [replace(cells[0], protocol=protocol) for protocol in rates]
+        >>> [str(group) for group in grouped(tried, "cuda")]
         ['GIN (2 settings) sum on NCI1']
     """
     if not shares_steps(device):

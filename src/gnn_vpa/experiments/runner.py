@@ -20,6 +20,7 @@ from .cell import Cell
 from .finals import choices, train_chosen
 from .groups import Group, first_fold, grouped, lanes_of
 from .identity import Identified, identify
+from .kept import is_kept, keep_fold_models, kept_keys
 from .locks import is_abandoned, release_abandoned, try_lock
 from .memory import DataSize, in_bytes, memory_of_process, reason
 from .progress import Progress
@@ -42,6 +43,7 @@ def run_grid(
     configuration: Mapping[str, object] | None = None,
     progress: Progress | None = None,
     workers: int | Team | None = None,
+    keep_models: bool = False,
 ) -> None:
     """Run all cells that `out` has no results of yet, and record each when it is finished.
 
@@ -59,6 +61,7 @@ def run_grid(
         workers: Number of processes, each with one thread, or how they share the work. By default
             one for each core on the CPU: each runs cells of its own, and where there are fewer
             cells than cores, several divide the folds of one. On a GPU there is one in all.
+        keep_models: Whether to write the chosen weights of each fold into the folder `models`.
 
     Raises:
         GnnVpaError: The data are not there or not fit for the folds (before anything is
@@ -84,6 +87,12 @@ def run_grid(
             progress.note(note)
         cells, data = found.cells, found.data
         pending = [cell for cell in cells if cell.key not in finished]
+        keep = kept_keys(cells) if keep_models else frozenset()
+        if lacking := [key for key in keep & finished if not is_kept(Path(out), key)]:
+            progress.note(
+                f"{len(lacking)} cell(s) were finished before, without models: for theirs run into "
+                "a new folder."
+            )
         for cell in pending:
             if cell.content in found.absent:
                 raise found.absent[cell.content]
@@ -101,7 +110,7 @@ def run_grid(
                     if isinstance(workers, Team)
                     else _team(stage, data, device, workers, progress)
                 )
-                order = Order(stage, Path(out), data_dir, device, team.folds)
+                order = Order(stage, Path(out), data_dir, device, team.folds, keep=keep)
                 worker = _Worker(store, session, data, progress, order, _Rescue(order, progress))
                 try:
                     with single_thread(device), Assistants(team, order):
@@ -276,8 +285,10 @@ class _Worker:
                 lanes,
                 checkpoint=self.checkpoints / f"{group.key}.pt",
                 progress=partial(self.progress.epochs, group),
+                keep_weights=any(cell.key in self.order.keep for cell in group.cells),
             )
         count = first.folds
+        self._keep(group, graphs, lanes, outcomes)
         sizes = [(len(lane.split.train), len(lane.split.test)) for lane in lanes] * len(methods)
         return [
             Result(cell, outcomes[begin : begin + count], sizes=sizes[begin : begin + count])
@@ -293,6 +304,7 @@ class _Worker:
         *,
         checkpoint: Path,
         progress: Callable[[int], None],
+        keep_weights: bool = False,
     ) -> list[Outcome]:
         """Train, with the processes and on the device that the order names."""
         with _explained(self.order.device):
@@ -305,7 +317,26 @@ class _Worker:
                 checkpoint=checkpoint,
                 progress=progress,
                 workers=self.order.folds,
+                keep_weights=keep_weights,
             )
+
+    def _keep(
+        self, group: Group, graphs: GraphSet, lanes: Sequence[Lane], outcomes: Sequence[Outcome]
+    ) -> None:
+        """Write the models of a group's folds, before its results say that it is finished."""
+        every = [lane for _ in group.methods for lane in lanes]
+        for number, cell in enumerate(group.cells):
+            if cell.key in self.order.keep and cell.protocol is not None:
+                own = slice(number * cell.folds, (number + 1) * cell.folds)
+                keep_fold_models(
+                    self.order.out,
+                    cell,
+                    graphs,
+                    cell.task,
+                    cell.protocol,
+                    every[own],
+                    outcomes[own],
+                )
 
 
 @dataclass
@@ -321,6 +352,8 @@ class _Finals:
     def __call__(
         self, task: Task, protocol: Protocol, lanes: Sequence[Lane], name: str
     ) -> list[Outcome]:
+        cell = self.group.cells[0]
+        kept = cell.key in self.worker.order.keep
         outcomes = self.worker.fit(
             self.graphs,
             [task],
@@ -328,7 +361,11 @@ class _Finals:
             lanes,
             checkpoint=self.worker.checkpoints / f"{self.group.key}.{name}.pt",
             progress=partial(self._tell, protocol.epochs),
+            keep_weights=kept,
         )
+        if kept:
+            out = self.worker.order.out
+            keep_fold_models(out, cell, self.graphs, task, protocol, lanes, outcomes)
         self.done += 1
         return outcomes
 
@@ -449,7 +486,7 @@ def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
     for cell in cells:
         division = (cell.content, cell.folds, cell.division, cell.repeat)
         divided.setdefault(division, []).append(cell)
-    for (cell, *others) in divided.values():
+    for cell, *others in divided.values():
         with _about(cell):
             lanes = lanes_of(cell, data[cell.content])
         protocols = {c.protocol: None for c in (cell, *others) if c.protocol is not None}

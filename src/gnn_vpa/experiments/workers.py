@@ -124,6 +124,7 @@ class Order:
         device: Where to train.
         folds: Number of processes that divide the folds of a cell.
         is_rescue: Whether to run cells too whose last process was killed.
+        keep: Keys of cells whose models are kept.
     """
 
     cells: Sequence[Cell]
@@ -132,6 +133,7 @@ class Order:
     device: str
     folds: int = 1
     is_rescue: bool = False
+    keep: frozenset[str] = frozenset()
 
 
 class Assistant:

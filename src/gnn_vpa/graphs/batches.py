@@ -10,19 +10,21 @@ from ._from_pyg import from_pyg
 from .graphset import GraphSet
 from .targets import NO_TARGET
 
+NODE = 64  # a node counts as so many edges: it has a row of features in every layer
+
 
 def cut(graphs: GraphSet, most: int) -> Iterator[tuple[int, int]]:
     """Yield the first graph of each batch, and the first behind it.
 
-    A batch is as many graphs, in order, as have at most so many nodes and edges together; one that
-    is larger is a batch by itself.
+    A batch is as many graphs, in order, as have at most so many edges together, and nodes, each of
+    which counts as ``NODE`` edges; a graph that is larger is a batch by itself.
 
     Example:
         >>> pair = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
-        >>> list(cut(GraphSet.from_pyg([pair] * 5, target=""), most=8))
+        >>> list(cut(GraphSet.from_pyg([pair] * 5, target=""), most=4 * NODE + 4))
         [(0, 2), (2, 4), (4, 5)]
     """
-    size = graphs.node_ptr + graphs.rowptr[graphs.node_ptr]  # of all graphs before each
+    size = NODE * graphs.node_ptr + graphs.rowptr[graphs.node_ptr]  # of all graphs before each
     begin = 0
     while begin < graphs.num_graphs:
         end = int(torch.searchsorted(size, size[begin] + most, right=True)) - 1
@@ -38,7 +40,7 @@ def read_batches(
 
     Args:
         graphs: The graphs; an iterator is asked for no more of them than a batch holds.
-        most: Number of nodes and edges of a batch.
+        most: The size of a batch, see `cut`.
         name: What they are called in messages.
         target: What is to be known of each graph, see `GraphSet.from_pyg`.
 
@@ -50,7 +52,7 @@ def read_batches(
 
     Example:
         >>> pair = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
-        >>> [(first, batch.num_graphs) for first, batch in read_batches([pair] * 5, most=8)]
+        >>> [(first, batch.num_graphs) for first, batch in read_batches([pair] * 5, 4 * NODE + 4)]
         [(0, 2), (2, 2), (4, 1)]
     """
     kept: list[Data] = []
@@ -73,4 +75,4 @@ def _size(graph: object, number: int, name: str) -> int:
             f"{type(graph).__name__}"
         )
     edges = graph.edge_index
-    return int(graph.num_nodes or 0) + (0 if edges is None else edges.shape[-1])
+    return NODE * int(graph.num_nodes or 0) + (0 if edges is None else edges.shape[-1])

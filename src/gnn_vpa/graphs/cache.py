@@ -18,7 +18,7 @@ from .graphset import GraphSet
 from .numbering import Numbering
 from .tu import read_tu
 
-_FORMAT = "3"
+_FORMAT = "4"  # 2 had no attributes of graphs, 3 no labels as they were
 _log = logging.getLogger("gnn_vpa")
 
 

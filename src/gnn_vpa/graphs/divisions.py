@@ -64,7 +64,7 @@ class FixedDivision(Division):
     """Splits that were made elsewhere.
 
     Example:
-        >>> asked = SplitsAsked([[[0, 1], [2], [3]]])
+        >>> asked = SplitsAsked(asked=[[[0, 1], [2], [3]]])
         >>> from gnn_vpa.graphs import load
         >>> asked.of(load("MUTAG")).folds
         1
@@ -119,7 +119,7 @@ class SplitsAsked(Division):
 
     Example:
         >>> from gnn_vpa.graphs import load
-        >>> SplitsAsked([[[0, 1], [2], [1]]]).of(load("MUTAG"))
+        >>> SplitsAsked(asked=[[[0, 1], [2], [1]]]).of(load("MUTAG"))
         Traceback (most recent call last):
             ...
         gnn_vpa.errors.UsageError: splits, fold 0: graph 1 is in train and in test
@@ -159,7 +159,7 @@ class GroupsAsked(Division):
 
     Example:
         >>> from gnn_vpa.graphs import load
-        >>> GroupsAsked([1, 2, 3]).of(load("MUTAG"))
+        >>> GroupsAsked(asked=[1, 2, 3]).of(load("MUTAG"))
         Traceback (most recent call last):
             ...
         gnn_vpa.errors.UsageError: groups: there are 3, but MUTAG has 188 graphs: ...

@@ -25,7 +25,9 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
 
     As in PyG, self-loops and duplicate edges are dropped (the attributes of duplicates are
     added), node and edge labels are counted from the smallest one, classes are numbered in
-    sorted order, and a graph that `graph_indicator` skips has no nodes.
+    sorted order, and a graph that `graph_indicator` skips has no nodes. Unlike in PyG, `y` are the
+    classes where there are both classes and attributes of graphs; `with_target` chooses attributes.
+    Where there are attributes alone, they are `y`.
 
     Args:
         source: A zip (LZMA too) or an unpacked folder, anywhere.
@@ -44,8 +46,7 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
         GraphSet('TINY', graphs=2, classes=2, nodes=3, edges=2)
     """
     with Archive(Path(source)) as archive:
-        labels = archive.table("graph_labels", columns=1)[:, 0]
-        classes, y = np.unique(labels, return_inverse=True)
+        y, classes, attributes = _read_targets(archive)
         node_graph = _read_node_graph(archive, len(y))
         keys = _read_edge_keys(archive, node_graph)
         edge_attributes, edge_labels = _read_edge_attributes(archive, len(keys))
@@ -57,11 +58,22 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
             rowptr=torch.from_numpy(rowptr),
             col=torch.from_numpy(col),
             y=torch.from_numpy(y),
+            graph_attributes=_tensor(attributes),
             node_labels=_tensor(node_labels),
             node_attributes=_tensor(_read_attributes(archive, "node_attributes", len(node_graph))),
             edge_attributes=_tensor(edge_attributes),
-            numbering=Numbering(tuple(classes.tolist()), first_labels, edge_labels),
+            numbering=Numbering(classes, first_labels, edge_labels),
         )
+
+
+def _read_targets(archive: Archive) -> tuple[_Array, tuple[int, ...] | None, _Array | None]:
+    """Return what is learned of each graph, classes as they are called, and graphs' attributes."""
+    if _targets_of(archive) == "graph_attributes":
+        attributes = _float32(archive.table("graph_attributes", float))
+        return attributes.copy(), None, attributes
+    labels = archive.table("graph_labels", columns=1)[:, 0]
+    classes, y = np.unique(labels, return_inverse=True)
+    return y, tuple(classes.tolist()), _read_attributes(archive, "graph_attributes", len(y))
 
 
 def _read_node_graph(archive: Archive, num_graphs: int) -> _Array:
@@ -80,10 +92,16 @@ def _read_node_graph(archive: Archive, num_graphs: int) -> _Array:
     last = int(graph[-1]) if len(graph) else 0
     if last == 0 or last != num_graphs:
         raise GnnVpaError(
-            f"{file} ends with graph {last}, but {archive.name}_graph_labels.txt has "
+            f"{file} ends with graph {last}, but {archive.name}_{_targets_of(archive)}.txt has "
             f"{num_graphs}: get the archive again"
         )
     return graph - 1
+
+
+def _targets_of(archive: Archive) -> str:
+    """Say which part tells the graphs apart: the attributes, if there are no classes."""
+    has_classes = archive.has("graph_labels") or not archive.has("graph_attributes")
+    return "graph_labels" if has_classes else "graph_attributes"
 
 
 def _read_edge_keys(archive: Archive, node_graph: _Array) -> _Array:
@@ -131,8 +149,7 @@ def _read_attributes(archive: Archive, part: str, rows: int) -> _Array | None:
     """Return an optional file of numbers that must have so many lines, in float32."""
     if not archive.has(part):
         return None
-    with np.errstate(over="ignore"):  # an infinite one is found, and named, by the GraphSet
-        return _read_rows(archive, part, float, rows).astype(np.float32)
+    return _float32(_read_rows(archive, part, float, rows))
 
 
 def _read_labels(
@@ -151,6 +168,11 @@ def _read_rows(archive: Archive, part: str, dtype: type[int] | type[float], rows
     if len(values) != rows:
         raise GnnVpaError(f"{archive.file(part)} has {len(values)} lines, {rows} were expected")
     return values
+
+
+def _float32(values: _Array) -> _Array:
+    with np.errstate(over="ignore"):  # an infinite one is found, and named, by the GraphSet
+        return values.astype(np.float32)
 
 
 def _from_zero(archive: Archive, part: str, labels: _Array) -> _Array:

@@ -241,7 +241,7 @@ def _side_by_side(
         stacked(t, d, size).flatten(0, 1) if isinstance(t, Tensor) else t
         for t, d in zip(args[:-8], in_dims[:-8], strict=True)
     ]
-    graph = [
+    graph: list[Any] = [
         stacked(t, d, size) if isinstance(t, Tensor) else t
         for t, d in zip(args[-8:], in_dims[-8:], strict=True)
     ]

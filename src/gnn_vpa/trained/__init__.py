@@ -2,7 +2,9 @@
 
 from .encoding import Encoding as Encoding
 from .encoding import encoding_of as encoding_of
+from .ensemble import Ensemble as Ensemble
 from .exporting import export_model as export_model
+from .model import Predictor as Predictor
 from .model import TrainedModel as TrainedModel
 from .model import Units as Units
 from .record import DataRecord as DataRecord
@@ -17,6 +19,8 @@ from .train import validation_split as validation_split
 __all__ = [
     "DataRecord",
     "Encoding",
+    "Ensemble",
+    "Predictor",
     "Record",
     "Target",
     "TrainedModel",

@@ -8,7 +8,7 @@ from .record import Record
 _JUDGED = {
     "validation": "the {valid} graphs that chose the epoch, so that it is too good by a little",
     "test": "{test} graphs that took no part in the training",
-    "cross-validation": "the test graphs of a cross-validation with the same settings",
+    "cross-validation": "test graphs of a cross-validation that chose the setting in each fold",
 }
 _BY = {
     "Wilson": "Wilson's interval for a share of so many graphs",
@@ -47,7 +47,7 @@ def _parts(model: TrainedModel, name: str) -> list[str]:
     return [
         f"A graph neural network, trained by gnn-vpa. It says {_says(model)}.",
         "## How good it is",
-        _score(record),
+        _scores(record),
         "## Data",
         f"{markdown(data.name)}: {data.graphs:,} graphs, {data.nodes:,} nodes, {data.edges:,} "
         f"directed edges; {data.train:,} graphs for training, {data.valid:,} for validation"
@@ -77,21 +77,38 @@ def _says(model: TrainedModel) -> str:
     }[model.target.kind]
 
 
-def _score(record: Record) -> str:
-    metric = METRICS[record.metric]
-    text = f"**{metric.title} {_value(record.metric, record.score)}**"
+def score_line(record: Record) -> str:
+    """Say how good a model is, how sure that is, and on what.
+
+    Example:
+        >>> from gnn_vpa.trained import DataRecord
+        >>> data = DataRecord("MUTAG", "350999e7", 188, 3371, 7442, 150, 19, 19)
+        >>> score_line(Record(data, "accuracy", "test", {"accuracy": 0.9}))
+        'Accuracy 90.0 %, on 19 graphs that took no part in the training.'
+    """
+    text = f"{METRICS[record.metric].title} {value_of(record.metric, record.score)}"
     if record.interval is not None:
-        low, high = (_value(record.metric, bound) for bound in record.interval)
+        low, high = (value_of(record.metric, bound) for bound in record.interval)
         text += f" (95 % interval {low} to {high}, {_BY[record.interval_by]})"
     where = _JUDGED[record.judged].format(valid=record.data.valid, test=record.data.test)
+    return f"{text}, on {where}."
+
+
+def _scores(record: Record) -> str:
     rows = [
-        f"| {METRICS[name].title} | {_value(name, value)} |"
+        f"| {METRICS[name].title} | {value_of(name, value)} |"
         for name, value in record.scores.items()
     ]
-    return "\n".join([f"{text}, on {where}.", "", "| metric | value |", "|---|---|", *rows])
+    return "\n".join([score_line(record), "", "| metric | value |", "|---|---|", *rows])
 
 
-def _value(metric: str, value: float | None) -> str:
+def value_of(metric: str, value: float | None) -> str:
+    """Write a score as tables do: a share in percent.
+
+    Example:
+        >>> value_of("accuracy", 0.9), value_of("mae", 0.123456)
+        ('90.0 %', '0.1235')
+    """
     if value is None:
         return "undefined"
     return f"{100 * value:.1f} %" if METRICS[metric].is_share else f"{value:.4g}"

@@ -2,11 +2,13 @@
 
 import os
 import warnings
+from copy import deepcopy
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
+import torch.fx.experimental._config as _sizes
 from torch import Tensor, nn
 
 from ..errors import GnnVpaError, UsageError
@@ -25,12 +27,19 @@ _TOLERANCE = 1e-5  # relative; of sums in another order
 class Program(nn.Module):
     """What is exported: ``program(x, edge_index, batch, ptr)``, and outputs in the data's units.
 
+    Attributes:
+        centre: What is added to outputs, see `Units`; None: nothing.
+        spread: What they are multiplied with before.
+
     Models that see edge features, edge weights or positions take them behind, in this order.
     """
 
+    centre: Tensor | None
+    spread: Tensor | None
+
     def __init__(self, model: TrainedModel) -> None:
         super().__init__()
-        own = model.module
+        own = deepcopy(model.module).requires_grad_(False)
         self.network = PlainForm(own) if isinstance(own, Model) else own
         self._adapter = None if isinstance(own, Model) else Adapter.of(own, model.task.model)
         self._more = [name for name in ("edge_attr", "edge_weight", "pos") if name in _seen(model)]
@@ -103,13 +112,14 @@ def _exported(model: TrainedModel) -> Any:
     first, second = (_arguments(model, copies) for copies in (1, 3))
     dims = [{0: torch.export.Dim.AUTO}, {1: torch.export.Dim.AUTO}]
     dims += [{0: torch.export.Dim.AUTO}] * (len(first) - 2)
-    shapes = (*dims[:4], tuple(dims[4:]))
+    shapes = (*dims[:4], tuple(dims[4:])) if dims[4:] else tuple(dims)
     try:
-        with warnings.catch_warnings(), torch.no_grad():
+        with warnings.catch_warnings(), torch.no_grad(), _all_sizes():
             warnings.simplefilter("ignore")  # of the exporter's, about itself
-            program = torch.export.export(wrapped, first, dynamic_shapes=shapes)
-            again = program.module()(*second)
-            right = wrapped(*second)
+            program = torch.export.export(
+                wrapped, first, dynamic_shapes=shapes, strict=not isinstance(model.module, Model)
+            )
+            again, right = program.module()(*second), _said(model, wrapped, second)
     except GnnVpaError:
         raise
     except Exception as error:
@@ -123,6 +133,20 @@ def _exported(model: TrainedModel) -> Any:
             f"{float((again - right).abs().max()):.3g} for other graphs: it cannot be exported"
         )
     return program
+
+
+def _said(model: TrainedModel, program: Program, arguments: tuple[Tensor, ...]) -> Tensor:
+    """Return what a model itself says of graphs."""
+    if not isinstance(model.module, Model):
+        said: Tensor = program(*arguments)
+        return said
+    scores: Tensor = model.module(*arguments[:3])
+    return scores if model.units is None else scores * model.units.spread + model.units.centre
+
+
+def _all_sizes() -> Any:
+    """Let no size be special: otherwise a graph that is alone, or has no edges, is not served."""
+    return _sizes.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
 
 
 def _arguments(model: TrainedModel, copies: int) -> tuple[Tensor, ...]:

@@ -1,9 +1,10 @@
 """A trained model: what it was made of, and what it says of new graphs."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from .target import Target
 
 Array = NDArray[np.floating]
 Progress = Callable[[int], None]
+Graphs = GraphSet | Iterable[Data]
 
 
 class Units(NamedTuple):
@@ -37,14 +39,70 @@ class Units(NamedTuple):
     spread: Tensor  # [T]
 
 
-@dataclass(eq=False)
-class TrainedModel:
-    """A model with its weights, and all that it takes to use it on new graphs.
+class Predictor(ABC):
+    """What says something of new graphs: one model, or several together.
 
     New graphs are a `GraphSet`, a list of PyG's ``Data``, or an iterator over them: they are
-    computed in batches, and no more than one of these is held at a time. What the model does not
-    know is refused, see `Encoding`. A graph without nodes is refused too; in one without edges no
-    node hears from any other, and that is computed.
+    computed in batches, and no more than one of these is held at a time. What a model does not know
+    is refused, see `Encoding`. A graph without nodes is refused too; in one without edges no node
+    hears from any other, and that is computed.
+
+    Attributes:
+        target: What the outputs are.
+    """
+
+    target: Target
+
+    @abstractmethod
+    def to(self, device: torch.device | str) -> Self:
+        """Move it to a device, and return it."""
+
+    @abstractmethod
+    def part_outputs(self, part: Part) -> Tensor:
+        """Return the outputs of a batch, ``[B, outputs]``."""
+
+    def iter_outputs(self, graphs: Graphs) -> Iterator[Array]:
+        """Yield the outputs of one batch of graphs after the other, see `outputs`."""
+        for part in parts(graphs):
+            with torch.inference_mode():
+                out = self.part_outputs(part)
+            yield _checked(out, part)
+
+    def outputs(self, graphs: Graphs, *, progress: Progress | None = None) -> Array:
+        """Return what the network says of each graph, ``[G, outputs]``.
+
+        A score for each class (the highest is the prediction) or label (there, where it is above
+        0), or numbers in the data's units.
+
+        Args:
+            graphs: The graphs.
+            progress: Called with the number of graphs that are done.
+
+        Raises:
+            UsageError: A graph is not what the model knows.
+        """
+        return _gathered(self.iter_outputs(graphs), self.target.outputs, progress)
+
+    def predict(self, graphs: Graphs, *, progress: Progress | None = None) -> NDArray[np.generic]:
+        """Return the class of each graph, its labels ``[G, T]``, or its number(s)."""
+        return self.target.predictions(self.outputs(graphs, progress=progress))
+
+    def predict_proba(self, graphs: Graphs, *, progress: Progress | None = None) -> Array:
+        """Return the probability of each class or label, ``[G, outputs]``."""
+        return self.target.probabilities(self.outputs(graphs, progress=progress))
+
+    def evaluate(self, graphs: GraphSet, *, progress: Progress | None = None) -> dict[str, float]:
+        """Return every metric of the kind on graphs whose targets are known.
+
+        NaN where a metric is undefined.
+        """
+        y = self.target.y_of(graphs)
+        return evaluate(y, torch.from_numpy(self.outputs(graphs, progress=progress)))
+
+
+@dataclass(eq=False)
+class TrainedModel(Predictor):
+    """A model with its weights, and all that it takes to use it on new graphs, see `Predictor`.
 
     Attributes:
         module: The network.
@@ -78,63 +136,30 @@ class TrainedModel:
         self.module.eval()
         self.caller = caller_for(self.module, self.task, self.encoding, self.target.outputs)
 
-    def to(self, device: torch.device | str) -> "TrainedModel":
+    def to(self, device: torch.device | str) -> Self:
         """Move the model to a device, and return it."""
         self.module.to(device)
         if self.units is not None:
             self.units = Units(*(part.to(device) for part in self.units))
         return self
 
-    def iter_outputs(self, graphs: GraphSet | Iterable[Data]) -> Iterator[Array]:
-        """Yield the outputs of one batch of graphs after the other, see `outputs`."""
-        yield from self._run(graphs, self.caller.scores, self._in_units)
+    def part_outputs(self, part: Part) -> Tensor:
+        """Return what the network says of a batch, ``[B, outputs]``."""
+        scores = self.caller.scores(part)
+        if scores.shape != (part.num_graphs, self.target.outputs):
+            raise GnnVpaError(
+                f"for {part.num_graphs} graphs the network returned {list(scores.shape)}, expected "
+                f"{[part.num_graphs, self.target.outputs]}"
+            )
+        return scores if self.units is None else scores * self.units.spread + self.units.centre
 
-    def outputs(
-        self, graphs: GraphSet | Iterable[Data], *, progress: Progress | None = None
-    ) -> Array:
-        """Return what the network says of each graph, ``[G, outputs]``.
-
-        A score for each class (the highest is the prediction) or label (there, where it is above
-        0), or numbers in the data's units.
-
-        Args:
-            graphs: The graphs.
-            progress: Called with the number of graphs that are done.
-
-        Raises:
-            UsageError: A graph is not what the model knows.
-        """
-        return _gathered(self.iter_outputs(graphs), self.target.outputs, progress)
-
-    def predict(
-        self, graphs: GraphSet | Iterable[Data], *, progress: Progress | None = None
-    ) -> NDArray[np.generic]:
-        """Return the class of each graph, its labels ``[G, T]``, or its number(s)."""
-        return self.target.predictions(self.outputs(graphs, progress=progress))
-
-    def predict_proba(
-        self, graphs: GraphSet | Iterable[Data], *, progress: Progress | None = None
-    ) -> Array:
-        """Return the probability of each class or label, ``[G, outputs]``."""
-        return self.target.probabilities(self.outputs(graphs, progress=progress))
-
-    def embed(
-        self, graphs: GraphSet | Iterable[Data], *, progress: Progress | None = None
-    ) -> Array:
+    def embed(self, graphs: Graphs, *, progress: Progress | None = None) -> Array:
         """Return what the network makes of each graph before its last step, ``[G, width]``.
 
         For our models that is the readout of the last layer; for others what the last of their
         Linear layers is given.
         """
-        return _gathered(self._run(graphs, self.caller.embedding), None, progress)
-
-    def evaluate(self, graphs: GraphSet, *, progress: Progress | None = None) -> dict[str, float]:
-        """Return every metric of the kind on graphs whose targets are known.
-
-        NaN where a metric is undefined.
-        """
-        y = self.target.y_of(graphs)
-        return evaluate(y, torch.from_numpy(self.outputs(graphs, progress=progress)))
+        return _gathered(self._embeddings(graphs), None, progress)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model into a folder, or into one file if the name ends in ``.zip``."""
@@ -142,29 +167,22 @@ class TrainedModel:
 
         save_model(self, path)
 
-    def _run(
-        self,
-        graphs: GraphSet | Iterable[Data],
-        compute: Callable[[Part], Tensor],
-        finish: Callable[[Tensor], Tensor] = lambda out: out,
-    ) -> Iterator[Array]:
+    def _embeddings(self, graphs: Graphs) -> Iterator[Array]:
         for part in parts(graphs):
             with torch.inference_mode():
-                out = finish(compute(part))
-                if not bool(torch.isfinite(out).all()):
-                    wrong = int((~torch.isfinite(out)).any(1).nonzero()[0])
-                    raise GnnVpaError(
-                        f"graph {part.first + wrong}: the network's output is not finite: its "
-                        "features or its size are far from what the model was trained on"
-                    )
-            yield out.cpu().numpy()
+                out = self.caller.embedding(part)
+            yield _checked(out, part)
 
-    def _in_units(self, scores: Tensor) -> Tensor:
-        if scores.shape[1] != self.target.outputs:
-            raise GnnVpaError(
-                f"the network returned {scores.shape[1]} outputs, expected {self.target.outputs}"
-            )
-        return scores if self.units is None else scores * self.units.spread + self.units.centre
+
+def _checked(out: Tensor, part: Part) -> Array:
+    wrong = ~torch.isfinite(out).all(1)
+    if bool(wrong.any()):
+        raise GnnVpaError(
+            f"graph {part.first + int(wrong.nonzero()[0])}: the network's output is not finite: "
+            "its features or its size are far from what the model was trained on"
+        )
+    found: Array = out.cpu().numpy()
+    return found
 
 
 def _gathered(parts: Iterator[Array], width: int | None, progress: Progress | None) -> Array:

@@ -48,6 +48,7 @@ class CapturedGroup(StackedGroup):
     """
 
     captures = True
+    model: Model
     _steps: list[_Step] | None = None
     _done: torch.cuda.Event | None = None
 

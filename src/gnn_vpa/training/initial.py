@@ -42,7 +42,9 @@ def initial_model(graphs: GraphSet, training: Training, dtype: torch.dtype) -> n
         raise UsageError(f"start: {start!r} is unknown, expected one of {', '.join(STARTS)}.")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed((graphs.name, task, lane.fold, lane.seed), "initial weights"))
-        model: nn.Module = own_model(task, graphs) if is_own(task.model) else model_for(task, graphs)
+        model: nn.Module = (
+            own_model(task, graphs) if is_own(task.model) else model_for(task, graphs)
+        )
         if start != "default":
             init_(model)
     model = model.to(dtype)

@@ -55,9 +55,7 @@ class LaneOptimizer:
         given = [
             torch.zeros_like(param) if param.grad is None else param.grad for param in self._params
         ]
-        gradient, weight = (
-            torch.cat([p.flatten(1) for p in of], 1) for of in (given, self._params)
-        )
+        gradient, weight = (torch.cat([_row(p) for p in of], 1) for of in (given, self._params))
         rate, first = self._rate, self._state["first"]
         self._state["step"] += 1
         if self._kind == "adamw":
@@ -108,7 +106,12 @@ def clip_by_lane(params: Sequence[Tensor], largest: float) -> None:
                 [0.3000, 0.4000]])
     """
     given = [param.grad for param in params if param.grad is not None]
-    norm = torch.stack([own.flatten(1).square().sum(1) for own in given]).sum(0).sqrt()
+    norm = torch.stack([_row(own).square().sum(1) for own in given]).sum(0).sqrt()
     factor = (largest / (norm + 1e-6)).clamp(max=1)  # as torch.nn.utils.clip_grad_norm_
     for own in given:
         own.mul_(factor.view(-1, *[1] * (own.dim() - 1)))
+
+
+def _row(tensor: Tensor) -> Tensor:
+    """Return the numbers of each lane as a row."""
+    return tensor.reshape(len(tensor), -1)

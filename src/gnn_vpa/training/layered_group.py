@@ -19,6 +19,7 @@ class LayeredGroup(StackedGroup):
     """Lanes whose batches are cut by levels, and evaluated in one go."""
 
     captures = False
+    model: Model
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
-"""How good scores are: each metric by scikit-learn, and by lane in torch.
+"""How good scores are: each metric by scikit-learn, and the same for many lanes at once.
 
-``Metric.of`` is what is recorded; ``Metric.by_lane`` is the same for many lanes at once on their
-device, by which an epoch is chosen. Where there are several labels, classes (one against the rest)
-or targets, a metric is the mean over those for which it is defined.
+``Metric.of`` is scikit-learn's, which takes a millisecond or two; ``Metric.by_lane`` is the same
+number in torch, for all lanes on their device, and equals it to 1e-12 (`tests/training/
+test_metrics.py`). Where there are several labels, classes (one against the rest) or targets, a
+metric is the mean over those for which it is defined.
 """
 
 import math
@@ -59,7 +60,10 @@ class Metric:
             >>> METRICS["roc_auc"].is_defined(torch.tensor([1, 1, 1]), outputs=2)
             False
         """
-        return not math.isnan(self.of(y, torch.zeros(len(y), outputs)))
+        if len(y) == 0:
+            return False
+        scores, everyone = torch.zeros(1, len(y), outputs), torch.ones(1, len(y), dtype=torch.bool)
+        return not bool(self.by_lane(scores, y.unsqueeze(0), everyone).isnan())
 
 
 def default_metric(kind: TargetKind) -> Metric:
@@ -109,7 +113,7 @@ def better(metric: Metric, a: float, b: float) -> bool:
 
 
 def evaluate(y: Tensor, scores: Tensor) -> dict[str, float]:
-    """Return every metric of the kind, NaN where one is undefined.
+    """Return every metric of the kind by scikit-learn, NaN where one is undefined.
 
     Example:
         >>> evaluate(torch.tensor([[1.0], [3.0]]), torch.tensor([[1.5], [3.5]]))["r2"]
@@ -199,7 +203,7 @@ def _one_against_rest(y: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 _ByColumn = Callable[[Tensor, Tensor, Tensor], Tensor]
-_ByClass = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+_ByClass = Callable[[Tensor, Tensor, Tensor, int], Tensor]
 
 
 def _lanes(
@@ -211,7 +215,7 @@ def _lanes(
         columns: Of targets, scores and which are there, ``[L, T, B]``: ``[L, T]``, NaN where it is
             undefined.
         whole: Of classes, those that score highest and which are there, ``[L, B]``, and of the
-            classes' numbers: ``[L]``.
+            number of classes: ``[L]``.
     """
 
     def by_lane(scores: Tensor, y: Tensor, mask: Tensor) -> Tensor:
@@ -219,8 +223,7 @@ def _lanes(
         there = known(y) & (mask if is_class else mask.unsqueeze(2))
         broken = (scores.isnan().any(2) & mask).any(1)
         if is_class and whole is not None:
-            classes = torch.arange(scores.shape[2], device=y.device)
-            values = whole(y, scores.argmax(2), there, classes)
+            values = whole(y, scores.argmax(2), there, scores.shape[2])
         else:
             values = _mean_over_columns(columns, scores, y, there)
         return values.masked_fill(broken, torch.nan)
@@ -240,23 +243,31 @@ def _mean_over_columns(columns: _ByColumn, scores: Tensor, y: Tensor, there: Ten
     return own.nanmean(1)
 
 
-def _share(y: Tensor, guess: Tensor, there: Tensor, classes: Tensor | None = None) -> Tensor:
+def _share(y: Tensor, guess: Tensor, there: Tensor, classes: int = 2) -> Tensor:
     """Return the share that is right; NaN of nothing."""
     return ((guess == y) & there).sum(-1).double() / there.sum(-1)
 
 
-def _recall(y: Tensor, guess: Tensor, there: Tensor, classes: Tensor) -> Tensor:
+def _members(y: Tensor, there: Tensor, classes: int) -> Tensor:
+    """Say which are of each class: ``[..., B, classes]``."""
+    return (y.unsqueeze(-1) == torch.arange(classes, device=y.device)) & there.unsqueeze(-1)
+
+
+def _recall(y: Tensor, guess: Tensor, there: Tensor, classes: int = 2) -> Tensor:
     """Return the mean, over the classes that are there, of the share that is right."""
-    own = (y.unsqueeze(-1) == classes) & there.unsqueeze(-1)  # [..., B, C]
+    own = _members(y, there, classes)
     right = (own & (guess == y).unsqueeze(-1)).sum(-2)
     return (right.double() / own.sum(-2)).nanmean(-1)
 
 
-def _f1(y: Tensor, guess: Tensor, there: Tensor, classes: Tensor) -> Tensor:
-    """Return the mean of ``2 TP / (2 TP + FP + FN)`` over classes that are there or guessed."""
-    own, guessed = ((part.unsqueeze(-1) == classes) & there.unsqueeze(-1) for part in (y, guess))
-    each = 2 * (own & guessed).sum(-2).double() / (own.sum(-2) + guessed.sum(-2))
-    return each.nanmean(-1)
+def _f1_scores(y: Tensor, guess: Tensor, there: Tensor, classes: int = 2) -> Tensor:
+    """Return ``2 TP / (2 TP + FP + FN)`` of each class; NaN of one neither there nor guessed."""
+    own, guessed = (_members(part, there, classes) for part in (y, guess))
+    return 2 * (own & guessed).sum(-2).double() / (own.sum(-2) + guessed.sum(-2))
+
+
+def _f1(y: Tensor, guess: Tensor, there: Tensor, classes: int) -> Tensor:
+    return _f1_scores(y, guess, there, classes).nanmean(-1)
 
 
 def _label_share(y: Tensor, scores: Tensor, there: Tensor) -> Tensor:
@@ -264,12 +275,12 @@ def _label_share(y: Tensor, scores: Tensor, there: Tensor) -> Tensor:
 
 
 def _label_recall(y: Tensor, scores: Tensor, there: Tensor) -> Tensor:
-    return _recall(y, (scores > 0).double(), there, torch.arange(2, device=y.device))
+    return _recall(y, (scores > 0).double(), there)
 
 
 def _label_f1(y: Tensor, scores: Tensor, there: Tensor) -> Tensor:
     """Return the F1 of having the label: 0 where no graph has it, nor is said to have it."""
-    own = _f1(y, (scores > 0).double(), there, torch.ones(1, device=y.device))
+    own = _f1_scores(y, (scores > 0).double(), there)[..., 1]
     return torch.where(there.any(-1), own.nan_to_num(0.0), torch.nan)
 
 

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from ..errors import GnnVpaError
-from .metrics import Metric, evaluate
+from ..graphs import kind_of
+from .metrics import Metric, metrics_for
 from .task import Lane, Outcome, Predictions
 
-_TOLERANCE = 1e-4  # of the metric in float32, by lane and by scikit-learn
+_TOLERANCE = 1e-4  # of a metric that was rounded to the type of the weights
 
 
 class Record:
@@ -40,6 +41,7 @@ class Record:
         weights: Mapping[str, Tensor] | None = None,
     ) -> None:
         self.metric, self.patience, self.y, self.parts = metric, patience, y, parts
+        self._both = torch.cat([y, y]), parts.flatten(0, 1)  # in one go: validation, then test
         self._sign = 1.0 if metric.higher_is_better else -1.0
         lanes, graphs = y.shape[:2]
         some = torch.empty(0, dtype=dtype, device=y.device)
@@ -69,9 +71,9 @@ class Record:
             weights: The weights, if they are kept.
         """
         state, alive = self.state, self.state["alive"]
-        values = [self.metric.by_lane(scores, self.y, part) for part in self.parts]
-        entry = torch.stack([losses, *(value.to(losses.dtype) for value in values)])
-        entry = entry.masked_fill(~alive, torch.nan)
+        values = self.metric.by_lane(torch.cat([scores, scores]), *self._both)
+        entry = torch.cat([losses, values.to(losses.dtype)]).view(3, -1)
+        entry.masked_fill_(~alive, torch.nan)
         place = state["epoch"].clamp(max=state["curves"].shape[2] - 1)  # a trial may go beyond
         state["curves"].index_copy_(2, place, entry.unsqueeze(2))
         state["length"] += alive
@@ -82,7 +84,7 @@ class Record:
         kept |= {f"weights.{name}": tensor for name, tensor in (weights or {}).items()}
         for name, value in kept.items():
             old = state[name]
-            old.copy_(torch.where(improved.view(-1, *[1] * (old.dim() - 1)), value, old))
+            torch.where(improved.view(-1, *[1] * (old.dim() - 1)), value, old, out=old)
         if self.patience is not None:
             alive &= state["epoch"] - state["best_epoch"] < self.patience
         state["epoch"] += 1
@@ -99,10 +101,25 @@ class Record:
     def outcomes(self, lanes: Sequence[Lane]) -> list[Outcome]:
         """Return what each lane came to."""
         state = {name: tensor.cpu() for name, tensor in self.state.items()}
-        y = self.y.cpu()
-        return [self._outcome(row, lane, state, y[row]) for row, lane in enumerate(lanes)]
+        y, parts = self.y.cpu(), self.parts.cpu()
+        values = {  # of each metric: validation and test of each lane
+            metric.name: [metric.by_lane(state["scores"], y, part).tolist() for part in parts]
+            for metric in metrics_for(kind_of(y[0]))
+        }
+        return [
+            self._outcome(
+                lane, row, state, {name: (v[row], t[row]) for name, (v, t) in values.items()}
+            )
+            for row, lane in enumerate(lanes)
+        ]
 
-    def _outcome(self, row: int, lane: Lane, state: dict[str, Tensor], y: Tensor) -> Outcome:
+    def _outcome(
+        self,
+        lane: Lane,
+        row: int,
+        state: dict[str, Tensor],
+        scores: dict[str, tuple[float, float]],
+    ) -> Outcome:
         curves, length = state["curves"][:, row], int(state["length"][row])
         if bool(curves[0, length - 1].isfinite()):  # otherwise it diverged
             curves = curves[:, :length]
@@ -112,11 +129,10 @@ class Record:
         if plain.diverged_epoch is not None:
             return plain
         sizes = [len(lane.split.valid), len(lane.split.test)]
-        said, right = (torch.split(part[: sum(sizes)], sizes) for part in (state["scores"][row], y))
-        valid, test = (evaluate(*pair) for pair in zip(right, said, strict=True))
+        said = torch.split(state["scores"][row, : sum(sizes)], sizes)
         outcome = replace(
             plain,
-            scores={name: (value, test[name]) for name, value in valid.items()},
+            scores=scores,
             predictions=Predictions(*(part.clone() for part in said)),
             weights=self._weights(row, state),
         )

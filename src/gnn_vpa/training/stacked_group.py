@@ -11,7 +11,6 @@ from torch.func import stack_module_state
 
 from ..graphs import GraphSet
 from ..nn import Model
-from .batch import Batch
 from .group import Group
 from .initial import initial_model
 from .lane_optimizer import clip_by_lane
@@ -48,14 +47,12 @@ class StackedGroup(Group):
         self.params, self.buffers = stack_module_state(models)
         kept = self.params | self.buffers if keep_weights else None
         super().__init__(graphs, device, protocol, trainings, dtype, kept)
-        self.optimizer = optimizer_for(
-            list(self.params.values()),
-            [training.protocol for training in trainings],
-            self.captures,
-        )
+        protocols = [training.protocol for training in trainings]
+        self._decays = any(own.weight_decay > 0 for own in protocols)
+        self.optimizer = optimizer_for(list(self.params.values()), protocols, self.captures)
 
     @abstractmethod
-    def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
+    def _scores(self, batch: Any, uniform: Tensor | None) -> Tensor:
         """Return the scores of all lanes' graphs, ``[L * B, outputs]``."""
 
     def _set_rate(self) -> None:
@@ -67,11 +64,20 @@ class StackedGroup(Group):
         """Give the weights their gradients."""
         loss.backward()  # type: ignore[no-untyped-call]
 
-    def _step(self, batch: Batch, uniform: Tensor) -> tuple[Tensor, Tensor]:
-        """Train on a batch: return the losses' sum over each lane, and how much it is of."""
+    def _step(self, batch: Any, uniform: Tensor) -> tuple[Tensor, Tensor]:
+        """Train on a batch, which has ``y`` and ``real``.
+
+        Returns:
+            The sum of losses over each lane, and how much it is of.
+        """
         self.optimizer.zero_grad()
         mean, weight = self.objective.losses(self._scores(batch, uniform), batch.y, batch.real)
         self._backward(mean.sum())
+        if self._decays:
+            # A bias that a norm takes out again has no gradient here, and one of 0 in a plain
+            # loop: it decays as other weights do.
+            for param in self.params.values():
+                param.grad = torch.zeros_like(param) if param.grad is None else param.grad
         if self.protocol.clip is not None:
             clip_by_lane(list(self.params.values()), self.protocol.clip)
         self.optimizer.step()

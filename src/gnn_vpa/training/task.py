@@ -224,8 +224,8 @@ class Outcome:
         curve_train_loss: The training loss by epoch, as far as it was trained.
         curve_val: The validation score by epoch.
         curve_test: The test score by epoch.
-        scores: Each metric of the kind: in validation and test, at the best epoch, by scikit-learn;
-            NaN where it is undefined.
+        scores: Each metric of the kind: in validation and test, at the best epoch; NaN where it is
+            undefined.
         predictions: What the network said at the best epoch.
         weights: The network's weights and statistics at the best epoch, if asked for.
 

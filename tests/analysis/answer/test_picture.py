@@ -32,7 +32,7 @@ def test_a_dot_for_each_hollow_where_it_is_beaten(make_folds: Make) -> None:
 
 def test_baselines_and_the_ceiling_are_named_lines(make_folds: Make) -> None:
     svg = drawn(make_folds)
-    assert ">Majority class 70.0</text>" in svg
+    assert ">Majority 70.0</text>" in svg
     assert ">ceiling 99.0</text>" in svg
     assert svg.count('stroke-dasharray="2 3"') == 2
 
@@ -46,7 +46,7 @@ def test_a_line_far_away_is_named_at_the_edge(make_folds: Make) -> None:
         }
     )
     svg = answer_dots(answer(folds).choices[0])
-    assert ">◂ Majority class 20.0</text>" in svg
+    assert ">◂ Majority 20.0</text>" in svg
     assert "stroke-dasharray" not in svg
 
 

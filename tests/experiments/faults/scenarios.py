@@ -17,7 +17,7 @@ import torch
 from disk import End, Fault, at_every_moment  # type: ignore[import-not-found]
 from torch_geometric.data import Data
 
-from gnn_vpa.experiments import Cell, Store, finished, identity, run_grid, runner
+from gnn_vpa.experiments import Cell, Result, Store, finished, identity, run_grid, runner
 from gnn_vpa.experiments import store as store_module
 from gnn_vpa.experiments.store import query
 from gnn_vpa.files import write_whole
@@ -44,7 +44,7 @@ def record(folder: Path, cell: Cell) -> None:
         store.register("toy", TOY)
         session = store.begin("cpu", {})
         outcomes = [outcome(lane._replace(seed=cell.seed)) for lane in LANES]
-        store.record([(cell, outcomes)], session=session, seconds=1.0, device="cpu")
+        store.record([Result(cell, outcomes)], session=session, seconds=1.0, device="cpu")
         store.end(session)
 
 

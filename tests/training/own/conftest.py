@@ -1,5 +1,6 @@
 """Models of a user's, and data with features on edges."""
 
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,9 +19,7 @@ HERE = Path(__file__).parent
 def mynets() -> Iterator[ModuleType]:
     """The module ``mynets`` beside this file, where Python finds it, in other processes too."""
     sys.path.insert(0, str(HERE))
-    import mynets
-
-    yield mynets
+    yield importlib.import_module("mynets")
     sys.path.remove(str(HERE))
 
 

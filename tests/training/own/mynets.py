@@ -34,28 +34,40 @@ def _pooled(kind: Any, in_channels: int, out_channels: int, hidden: int, **optio
     return Pooled(kind(in_channels, hidden, 2, **options), hidden, out_channels)
 
 
-def gin(in_channels, out_channels, hidden=8, norm=None, dropout=0.0):
+def gin(
+    in_channels: int, out_channels: int, hidden: int = 8, norm: Any = None, dropout: float = 0.0
+) -> nn.Module:
     return _pooled(GIN, in_channels, out_channels, hidden, norm=norm, dropout=dropout)
 
 
-def gcn(in_channels, out_channels, hidden=8, norm=None, dropout=0.0):
+def gcn(
+    in_channels: int, out_channels: int, hidden: int = 8, norm: Any = None, dropout: float = 0.0
+) -> nn.Module:
     return _pooled(GCN, in_channels, out_channels, hidden, norm=norm, dropout=dropout)
 
 
-def gat(in_channels, out_channels, hidden=8, norm=None, dropout=0.0):
+def gat(
+    in_channels: int, out_channels: int, hidden: int = 8, norm: Any = None, dropout: float = 0.0
+) -> nn.Module:
     return _pooled(GAT, in_channels, out_channels, hidden, heads=2, norm=norm, dropout=dropout)
 
 
-def gatv2(in_channels, out_channels, hidden=8, norm=None, dropout=0.0):
+def gatv2(
+    in_channels: int, out_channels: int, hidden: int = 8, norm: Any = None, dropout: float = 0.0
+) -> nn.Module:
     options = {"heads": 2, "v2": True, "norm": norm, "dropout": dropout}
     return _pooled(GAT, in_channels, out_channels, hidden, **options)
 
 
-def sage(in_channels, out_channels, hidden=8, norm=None, dropout=0.0):
+def sage(
+    in_channels: int, out_channels: int, hidden: int = 8, norm: Any = None, dropout: float = 0.0
+) -> nn.Module:
     return _pooled(GraphSAGE, in_channels, out_channels, hidden, norm=norm, dropout=dropout)
 
 
-def pna(in_channels, out_channels, hidden=8, norm=None, dropout=0.0):
+def pna(
+    in_channels: int, out_channels: int, hidden: int = 8, norm: Any = None, dropout: float = 0.0
+) -> nn.Module:
     options = {
         "aggregators": ["mean", "min", "max", "std"],
         "scalers": ["identity", "amplification", "attenuation"],
@@ -83,7 +95,9 @@ class Gine(nn.Module):
         return self.head(self.dropout(global_max_pool(x, batch)))
 
 
-def gine(in_channels, out_channels, hidden=8, norm=None, dropout=0.0):
+def gine(
+    in_channels: int, out_channels: int, hidden: int = 8, norm: Any = None, dropout: float = 0.0
+) -> nn.Module:
     return Gine(in_channels, out_channels, hidden, norm, dropout)
 
 

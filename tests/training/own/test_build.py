@@ -18,7 +18,9 @@ from gnn_vpa.training.own import build, check, conversion, register, unused_edge
 from gnn_vpa.training.own.build import own_model
 
 Write = Callable[[str, str], None]
-HEAD = "import torch\nfrom torch import nn\nfrom torch_geometric.nn import Linear, global_add_pool\n\n"
+HEAD = (
+    "import torch\nfrom torch import nn\nfrom torch_geometric.nn import Linear, global_add_pool\n\n"
+)
 
 
 def net(forward: str, arguments: str = "x, edge_index, batch") -> str:
@@ -39,12 +41,12 @@ WRONG = {
     "def make(i, o):\n    raise ValueError('no such width.')": (
         r"mynet:make\(3, 2\) raised ValueError: no such width\."
     ),
-    "def make(i, o):\n    return None": "mynet:make must return a torch.nn.Module, but returned nothing",
+    "def make(i, o):\n    return None": "must return a torch.nn.Module, but returned nothing",
     "def make(i, o):\n    return 'net'": "but returned an object of type str",
-    "def make(i):\n    return None": r"mynet:make\(i\) cannot be called with in_channels, out_channels",
+    "def make(i):\n    return None": r"mynet:make\(i\) cannot be called with in_channels",
     "def make(i, o, *, depth):\n    return None": "missing a required argument: 'depth'",
     net("return self.lin(x)"): (
-        r"for 2 graphs the model must return a tensor of shape \(2, 2\).* returned a tensor of shape"
+        r"for 2 graphs the model must return a tensor of shape \(2, 2\).* returned a tensor"
     ),
     net("return global_add_pool(x, batch)"): r"returned a tensor of shape \(2, 3\)",
     net("return (global_add_pool(self.lin(x), batch), x)"): "returned an object of type tuple",
@@ -73,7 +75,9 @@ def test_an_unknown_option_is_named_with_those_there_are(
     bonds: GraphSet, write_module: Write
 ) -> None:
     write_module("mynet", net("return global_add_pool(self.lin(x), batch)"))
-    with pytest.raises(UsageError, match=r"hidden=4\) cannot .* hiden=8: got an unexpected keyword"):
+    with pytest.raises(
+        UsageError, match=r"hidden=4\) cannot .* hiden=8: got an unexpected keyword"
+    ):
         check(bonds, Task("mynet:make", "", options=(("hiden", 8),)))
 
 
@@ -128,7 +132,7 @@ def test_lazy_layers_draw_their_weights_from_the_same_seed(
     drawn = []
     for _ in range(2):
         torch.manual_seed(3)
-        drawn.append(own_model(Task("mynet:make", ""), bonds).lin.weight)
+        drawn.append(own_model(Task("mynet:make", ""), bonds).get_parameter("lin.weight"))
     assert drawn[0].shape == (2, 3)
     assert torch.equal(*drawn)
 
@@ -137,18 +141,19 @@ def test_lazy_layers_draw_their_weights_from_the_same_seed(
 
 
 class Attending(nn.Module):
-    def __init__(self, in_channels: int, out_channels: int) -> None:
+    def __init__(self, in_channels: int, out_channels: int, chosen: str = "") -> None:
         super().__init__()
+        self.aggr = chosen
         self.conv, self.pool = GATConv(in_channels, out_channels), SumAggregation()
 
-    def forward(self, x: torch.Tensor, edge_index: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, x: torch.Tensor, edge_index: torch.Tensor, batch: torch.Tensor
+    ) -> torch.Tensor:
         return self.pool(self.conv(x, edge_index), batch)
 
 
 def taking(in_channels: int, out_channels: int, aggr: str = "max") -> nn.Module:
-    model = Attending(in_channels, out_channels)
-    model.aggr = aggr
-    return model
+    return Attending(in_channels, out_channels, aggr)
 
 
 def test_an_aggregation_is_passed_where_it_is_taken_and_else_the_model_is_converted() -> None:
@@ -166,7 +171,9 @@ def test_an_aggregation_is_passed_where_it_is_taken_and_else_the_model_is_conver
 def test_a_conversion_that_changes_nothing_is_no_method_of_its_own(mynets: ModuleType) -> None:
     with pytest.raises(UsageError, match="mynets:OfBatch takes no aggr, and there is nothing in"):
         build(Task("mynets:OfBatch", "vpa"), 3, 2)
-    with pytest.raises(UsageError, match="mynets:gin takes no aggr, and cannot be converted to max"):
+    with pytest.raises(
+        UsageError, match="mynets:gin takes no aggr, and cannot be converted to max"
+    ):
         build(Task("mynets:gin", "max"), 3, 2)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 from torch import nn
@@ -27,7 +28,7 @@ def test_what_is_not_there_is_named(write_module: Write, name: str) -> None:
 
 def test_a_name_that_is_no_function_is_refused(write_module: Write) -> None:
     write_module("mynet", "make = 3\n")
-    with pytest.raises(UsageError, match="'mynet:make' must be a function .* but is of type int"):
+    with pytest.raises(UsageError, match=r"'mynet:make' must be a function .* but is of type int"):
         factory("mynet:make")
 
 
@@ -40,7 +41,8 @@ def test_another_source_than_planned_is_refused(write_module: Write) -> None:
 
 
 def test_a_name_that_is_registered_again_means_the_latest_and_each_is_found_by_its_source() -> None:
-    first, second = (lambda i, o: 1), (lambda i, o: 2)
+    first: Any = lambda i, o: 1  # noqa: E731
+    second: Any = lambda i, o: 2  # noqa: E731
     name = register(first)
     assert register(second) == name
     assert factory(name) is second
@@ -64,4 +66,4 @@ def test_a_function_of_this_place_is_not_elsewhere(write_module: Write) -> None:
     write_module("mynet", MAKE.format(7))
     imported = factory("mynet:make")
     assert elsewhere(register(imported)) is None
-    assert "cannot import" in str(elsewhere(register(lambda i, o: 1)))
+    assert "cannot import" in str(elsewhere(register(lambda i, o: nn.Linear(i, o))))

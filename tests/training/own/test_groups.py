@@ -256,7 +256,8 @@ def test_folds_that_are_finished_outlive_a_model_that_raises(
         if epoch >= 1:  # the first fold is done
             Path("broken").touch()
 
-    message = r"mynets:Raising: its model raised RuntimeError in epoch \d of fold 1: no more \(.*mynets.py, line \d+\)"
+    message = r"mynets:Raising: its model raised RuntimeError in epoch \d of fold 1: no more "
+    message += r"\(.*mynets.py, line \d+\)"
     with pytest.raises(GnnVpaError, match=message):
         fit(bonds, task, SHORT, lanes, checkpoint=path, progress=break_it)
     Path("broken").unlink()

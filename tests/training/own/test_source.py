@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from torch import nn
 
 from gnn_vpa.errors import UsageError
 from gnn_vpa.training.own import register, source_hash
@@ -51,7 +52,7 @@ def written(write_module: Write) -> Write:
     [
         NET.replace("class Net", "# A remark.\nclass Net"),
         NET.replace("self.lin(x)", "self.lin(\n            x\n        )"),
-        NET.replace("def make(in_channels, out_channels):", 'def make(in_channels, out_channels):\n    "Doc."'),
+        NET.replace("    return Net", "    'A docstring.'\n    return Net"),
         '"""A docstring."""\n' + NET,
     ],
     ids=["comment", "format", "docstring", "docstring of the module"],
@@ -104,7 +105,9 @@ def test_a_file_that_is_edited_after_it_was_imported_is_refused(
 ) -> None:
     make = importlib.import_module("mynet").make
     (tmp_path / "mynet.py").write_text(NET.replace("self.lin(x)", "self.lin(x).relu()"))
-    with pytest.raises(UsageError, match=r"mynet.py was edited after it was imported \(Net.forward"):
+    with pytest.raises(
+        UsageError, match=r"mynet.py was edited after it was imported \(Net.forward"
+    ):
         source_hash(make)
 
 
@@ -157,7 +160,7 @@ def test_what_a_function_has_from_around_it_counts() -> None:
 
 
 def test_two_lambdas_of_one_line_are_two_models() -> None:
-    one, two = (lambda i, o: i), (lambda i, o: o)
+    one, two = (lambda i, o: nn.Linear(i, o)), (lambda i, o: nn.Linear(o, i))
     assert source_hash(one) != source_hash(two)
     assert register(one) == register(two)  # one name; the hash tells them apart
 

@@ -23,6 +23,7 @@ from ._picture import answer_dots as answer_dots
 from ._words import headline as headline
 from ._words import sentences as sentences
 from ._words import short as short
+from ._words import summary as summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -193,7 +194,7 @@ def warnings(folds: pd.DataFrame) -> Iterator[str]:
         yield (
             f"The same networks were run under {count(most, 'setting')}. Do not take the one that "
             "tests best: its score would be too good by luck, and so would be a comparison with "
-            "others. `--select` chooses in each fold by the validation graphs."
+            "others. --select chooses in each fold by the validation graphs."
         )
 
 

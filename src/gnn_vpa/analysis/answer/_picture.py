@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..figures import axis_name
 from ..figures._svg import WIDTH, Scale, element, path, picture, room, text
 from ..format import number
-from ..style import colour
+from ..style import SHORT_NAMES, colour
 from ._choice import Candidate, Choice
 from ._words import headline
 
@@ -92,9 +92,9 @@ def _lines(choice: Choice, near: dict[str, float], x: Scale, bottom: float) -> I
     """Name each line above the dots, at its place or, where it is far away, at the edge."""
     for row, (name, score) in enumerate(choice.lines.items()):
         at, y = x(score), 12 + _LABEL * row
-        label = f"{name} {number(score, choice.digits)}"
+        label = f"{SHORT_NAMES.get(name, name)} {number(score, choice.digits)}"
         if name in near:
-            line = path([(at, y + 3), (at, bottom)])
+            line = path([(at, y - 5), (at, bottom)])
             yield element("path", d=line, stroke="currentColor", stroke_dasharray="2 3")
         elif score < x.low:
             label = f"◂ {label}"
@@ -102,7 +102,7 @@ def _lines(choice: Choice, near: dict[str, float], x: Scale, bottom: float) -> I
             label = f"{label} ▸"
         is_right = at > (x.start + x.end) / 2
         anchor = "end" if is_right else "start"
-        yield text(label, at + (3 if is_right else -3), y, text_anchor=anchor, opacity=0.8)
+        yield text(label, at - (3 if is_right else -3), y + 3, text_anchor=anchor, opacity=0.8)
 
 
 def _candidate(candidate: Candidate, x: Scale, y: float) -> Iterator[str]:

@@ -29,7 +29,7 @@ def surer(choice: Choice, names: Sequence[str], data: Sequence[Folds]) -> tuple[
         else:
             never[name] = found.data
     said = [
-        f"`--repeats {repeats}` would tell {listing(called(choice, of))} from {best}"
+        f"--repeats {repeats} would tell {listing(called(choice, of))} from {best}"
         for repeats, of in sorted(needed.items())
     ]
     close = [name for name, times in never.items() if times <= _MANY]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..format import count, listing, number
 from ._choice import Candidate, Choice
@@ -57,6 +57,19 @@ def headline(choice: Choice) -> str:
     )
 
 
+def summary(choices: Sequence[Choice]) -> str:
+    """Say in one sentence what may be the best in each of several questions."""
+    if len(choices) == 1:
+        return headline(choices[0])
+    places = {_place(choice) for choice in choices}
+    shared = f" {places.pop()}" if len(places) == 1 else ""
+    said = [
+        f"{short(choice)[0]} with {choice.model}{'' if shared else ' ' + _place(choice)}"
+        for choice in choices
+    ]
+    return f"What may be the best{shared}: {'; '.join(said)}."
+
+
 def short(choice: Choice) -> tuple[str, str]:
     """Return what may be the best, and what to avoid with its cost, for a line of a table."""
     if not choice.is_compared:
@@ -67,8 +80,12 @@ def short(choice: Choice) -> tuple[str, str]:
 
 
 def _subject(choice: Choice) -> str:
-    where = f"on {choice.place}" if len(choice.datasets) == 1 else f"averaged over {choice.place}"
-    return f"With {choice.model}{' ' if len(choice.datasets) == 1 else ', '}{where}"
+    comma = "" if len(choice.datasets) == 1 else ","
+    return f"With {choice.model}{comma} {_place(choice)}"
+
+
+def _place(choice: Choice) -> str:
+    return f"on {choice.place}" if len(choice.datasets) == 1 else f"averaged over {choice.place}"
 
 
 def _or(choice: Choice) -> str:
@@ -82,7 +99,7 @@ def _name(choice: Choice, candidate: Candidate) -> str:
 
 def _score(choice: Choice, candidate: Candidate) -> str:
     score = number(candidate.score, choice.digits)
-    return score + (" %" if choice.relative else choice.measure.percent)
+    return score + (" % of the mean" if choice.relative else choice.measure.percent)
 
 
 def _cost(choice: Choice, candidate: Candidate, unit: str) -> str:

@@ -14,14 +14,13 @@ from ...aggregations import ordered
 from .._published import published_cell
 from ..format import mean_std, noted, number
 from ..measure import Measure, measure_of
-from ..style import BASELINES, MODELS, colour, in_order, method_label
+from ..style import BASELINES, MODELS, SHORT_NAMES, colour, in_order, method_label
 from ..summary import fold_scores, only_setting, summarise
 from ._svg import WIDTH, Scale, element, path, picture, room, text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_SHORT = {"MAJORITY": "Majority", "WL": "WL + SVM"}
 _RIGHT, _TOP, _ROW = WIDTH - 12, 26, 21
 _NARROWEST = 74  # of the room at the left for the methods' names
 _DIVERGED = 62  # room at the right for the words "10 diverged"
@@ -103,7 +102,8 @@ def _method(
 
 
 def _label(method: tuple[str, str]) -> str:
-    return _SHORT.get(method[0], method_label(*method))
+    label = method_label(*method)
+    return SHORT_NAMES.get(label, label)
 
 
 def _group(method: tuple[str, str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...aggregations import AGGREGATIONS
 from ...escape import printable
 from ...files import write_whole
-from ..answer import headline, warnings
+from ..answer import summary, warnings
 from ..format import listing
 from ..style import DATASETS, in_order
 from ._html import templates
@@ -62,9 +62,15 @@ def render_report(
     return printable(text)
 
 
-def _lede(found: list[Part]) -> list[str]:
-    """What the page says before all else: the answer, of the first setting if there are several."""
-    return [headline(choice) for choice in found[0].answer.main] or found[0].findings[:1]
+def _lede(found: list[Part]) -> str:
+    """What the page says before all else: the answer.
+
+    Of several settings it is the first one's, unless each is about data sets or models of its own.
+    """
+    mains = [choice for part in found for choice in part.answer.main]
+    if len({choice.where for choice in mains}) < len(mains):
+        mains = list(found[0].answer.main)
+    return summary(mains) if mains else found[0].findings[0]
 
 
 def _scores(found: list[Part]) -> str:

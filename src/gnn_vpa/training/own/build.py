@@ -93,9 +93,7 @@ def _called(
             f"{shortened(error)}."
         ) from error
     if not isinstance(model, nn.Module):
-        raise UsageError(
-            f"{name} must return a torch.nn.Module, but returned {_described(model)}."
-        )
+        raise UsageError(f"{name} must return a torch.nn.Module, but returned {_described(model)}.")
     return model
 
 
@@ -119,7 +117,7 @@ def own_model(task: "Task", graphs: GraphSet) -> nn.Module:
     """Make a user's model for a data set, with weights from the global generator."""
     width = features(graphs, task.features).width
     model = build(task, width, graphs.num_outputs).model
-    lazy = torch.nn.parameter.UninitializedTensorMixin
+    lazy = (nn.UninitializedParameter, nn.UninitializedBuffer)
     if any(isinstance(p, lazy) for p in [*model.parameters(), *model.buffers()]):
         # Lazy layers learn their sizes, and draw their weights, when they are called.
         adapter = Adapter.of(model, task.model)

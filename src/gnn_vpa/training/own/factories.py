@@ -52,7 +52,8 @@ def register(factory: Factory) -> str:
             f"{type(factory).__name__}{inner}."
         )
     name = f"{factory.__module__}:{factory.__qualname__}"
-    _BY_NAME[name] = _BY_SOURCE[name, source_hash(factory)] = factory
+    made: Any = factory
+    _BY_NAME[name] = _BY_SOURCE[name, source_hash(made)] = made
     return name
 
 

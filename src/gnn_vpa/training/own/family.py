@@ -11,16 +11,16 @@ from torch.func import stack_module_state
 from ...graphs import GraphSet
 from ..group import Group, stacked
 from ..initial import initial_model
-from .batches import Source
-from .build import check, own_model
-from .factories import elsewhere
-from .dropout import step_seeds
-from .modes import NotSideBySide
-from .together import Together, check_together
-from .groups import LanesGroup, LoopGroup, Own
 from ..task import Protocol, Task, Training
 from ..trainer import USABLE_MEMORY, Family, cut_evenly
 from ..workers import Job, Report
+from .batches import Source
+from .build import check, own_model
+from .dropout import step_seeds
+from .factories import elsewhere
+from .groups import LanesGroup, LoopGroup, Own
+from .modes import NotSideBySide
+from .together import Together, check_together
 
 _log = logging.getLogger("gnn_vpa")
 PROVED = 3  # lanes that are compared with lanes alone before any are trained
@@ -68,7 +68,9 @@ class OwnFamily(Family):
         singles = [[training] for training in trainings]
         if not shares_steps(self.device):
             why = elsewhere(self._task.model)
-            where = f"in this process: {why}" if why else "on the CPU, in as many processes as asked"
+            where = (
+                f"in this process: {why}" if why else "on the CPU, in as many processes as asked"
+            )
             self._say(f"one after the other, {where}")
             return singles
         try:

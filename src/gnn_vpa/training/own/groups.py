@@ -14,16 +14,16 @@ from torch import Tensor, nn
 from ...graphs import GraphSet
 from .. import captured
 from ..batch import EMPTY
+from ..seeds import seed
+from ..stacked_group import StackedGroup
+from ..task import Protocol, Training
 from .adapter import Adapter, shortened
 from .alone import Alone
 from .batches import Source
 from .dropout import step_seeds
 from .modes import NotSideBySide
-from .padded import Size, cut_padded, size_for
+from .padded import cut_padded, size_for
 from .together import Together
-from ..seeds import seed
-from ..stacked_group import StackedGroup
-from ..task import Protocol, Training
 
 _log = logging.getLogger("gnn_vpa")
 Work = Callable[[], None]
@@ -68,8 +68,10 @@ class LoopGroup(StackedGroup):
         self._source, self._y = own.source, graphs.y.to(device)
         self._alone = Alone(self.model, own.adapter, own.outputs)
         self._weights = list(self.model.named_parameters())
-        parts = (part.to(device).split(JUDGED) for part in (lane.split.valid, lane.split.test))
-        self._judged = [own.source.cut(ids) for part in parts for ids in part]
+        parts = (lane.split.valid, lane.split.test)
+        self._judged = [
+            own.source.cut(ids) for part in parts for ids in torch.split(part.to(device), JUDGED)
+        ]
         self._fold = f"fold {lane.fold}"
 
     def run_epoch(self) -> None:
@@ -98,7 +100,8 @@ class LoopGroup(StackedGroup):
         return losses / weights
 
     def _scores(self, batch: Any, uniform: Tensor | None) -> Tensor:
-        return self._alone(self._source.cut(batch.ids), uniform)
+        scores: Tensor = self._alone(self._source.cut(batch.ids), uniform)
+        return scores
 
     def _backward(self, loss: Tensor) -> None:
         for _, tensor in self._weights:
@@ -118,8 +121,8 @@ class LoopGroup(StackedGroup):
         """Let the model use the group's memory: steps then change both."""
         for name, tensor in self._weights:
             tensor.data = self.params[name].detach()[0]
-        for name, tensor in self.model.named_buffers():
-            tensor.data = self.buffers[name][0]
+        for name, statistic in self.model.named_buffers():
+            statistic.data = self.buffers[name][0]
 
     def _unlink(self) -> None:
         """Take over statistics that the model has put in the place of others."""
@@ -186,7 +189,7 @@ class LanesGroup(StackedGroup):
         at_once = max(1, min(ids.shape[1], int(EVALUATED_NODES / (each * lanes))))
         full = -(-ids.shape[1] // at_once) * at_once
         ids = nn.functional.pad(ids, (0, full - ids.shape[1]), value=EMPTY)
-        self._judged_ids = ids.split(at_once, 1)
+        self._judged_ids = torch.split(ids, at_once, 1)
         self._judged_size = size_for(self._source, torch.stack(self._judged_ids))
         self._ids, self._judged = self._orders[0, 0].clone(), self._judged_ids[0].clone()
         self._seeds = torch.zeros(lanes, dtype=torch.int32, device=device)

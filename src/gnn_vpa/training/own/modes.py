@@ -1,5 +1,7 @@
-"""What is different while a user's model is trained: where dropout has its masks from, and, with
-lanes side by side, what padding and questions about values mean.
+"""What torch's functions do differently while a user's model is trained.
+
+Dropout has its masks from a hash. With lanes side by side, norms leave padding out, and what
+Python asks of a tensor is answered for all lanes.
 
 `torch.overrides.TorchFunctionMode` sees every call of a torch function, from any code.
 """

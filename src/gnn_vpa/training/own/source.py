@@ -212,7 +212,8 @@ def _references(function: FunctionType) -> Iterator[tuple[str, Any]]:
                 yield name, cell.cell_contents
         except ValueError:
             continue  # not assigned yet
-    defaults = {**dict(enumerate(function.__defaults__ or ())), **(function.__kwdefaults__ or {})}
+    defaults: dict[Any, Any] = dict(enumerate(function.__defaults__ or ()))
+    defaults |= function.__kwdefaults__ or {}
     for key, default in defaults.items():
         yield f"default {key}", default
 
@@ -222,7 +223,7 @@ def _add_value(name: str, value: Any, found: dict[str, str]) -> None:
     is_definition = isinstance(value, FunctionType) or inspect.isclass(value)
     if module is None and is_definition:
         module = sys.modules.get(value.__module__)
-        if module is None or not _is_file(module) and module.__name__ not in _builtin():
+        if module is None or (not _is_file(module) and module.__name__ not in _builtin()):
             _add_object(value, found)
             return
     if module is not None:

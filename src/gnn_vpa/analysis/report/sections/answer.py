@@ -57,6 +57,9 @@ _BY_SET = ("data set", "may be the best", "avoid (what it costs)", "folds")
 _WORDS = ("verdict", "may be the best", "avoid (what it costs)")
 
 
+QUESTION = "Which aggregation is right?"
+
+
 class TheAnswer(Section):
     """Of each model: over all data sets, and on each of them."""
 
@@ -69,15 +72,16 @@ class TheAnswer(Section):
 
     def heading(self, part: Part) -> str:
         """Return the question, with the setting where there are several."""
-        question = "Which aggregation is right?"
-        return question if part.alone else f"{question} {part.setting}"
+        return QUESTION if part.alone else f"{QUESTION} ({part.setting})"
 
     def html(self, part: Part) -> str:
         """Return sentences, figures and tables."""
+        # The head of the page has the most important sentence already.
+        said = 1 if part.alone and len(list(part.answer.main)) == 1 else 0
         mains = [
             {
                 "model": main.model,
-                "sentences": sentences(main),
+                "sentences": [_unbroken(text) for text in sentences(main)[said:]],
                 "figures": figures(
                     ("", choice.place, svg)
                     for choice in (main, *part.answer.parts(main))
@@ -113,6 +117,11 @@ class TheAnswer(Section):
         return lines(*found) if part.answer.choices else ""
 
 
+def _unbroken(sentence: str) -> str:
+    """A percent sign stays with its number."""
+    return sentence.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
 def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
@@ -134,7 +143,8 @@ def _standing(choice: Choice, place: int) -> list[str]:
         number(value, choice.digits)
         for value in (candidate.score, candidate.cost, candidate.low, candidate.high)
     )
-    verdict = "avoid" if candidate.beaten else "may be the best"
+    verdict = "may be the best" if len(choice.may_be_best) > 1 else "the best"
+    verdict = "avoid" if candidate.beaten else verdict
     if not choice.is_compared:
         verdict = "cannot tell"
     leads = MISSING if candidate.share != candidate.share else f"{100 * candidate.share:.0f} %"

@@ -1,0 +1,123 @@
+"""``gnn-vpa predict``: what a model says of new graphs."""
+
+import csv
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from ..escape import csv_cell
+from ..files import replacing
+from ._console import counted, say
+from ._models import FactoryOption, GraphsArgument, MethodOption, ModelArgument, open_model
+from ._options import DataDirOption, DeviceOption
+
+if TYPE_CHECKING:
+    from ..graphs import GraphSet
+    from ..trained import Target
+
+
+def predict(
+    model: ModelArgument,
+    graphs: GraphsArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A CSV file.", show_default="standard output"),
+    ] = None,
+    factory: FactoryOption = None,
+    method: MethodOption = None,
+    device: DeviceOption = "auto",
+    data_dir: DataDirOption = None,
+) -> None:
+    """Say what a model predicts for each of new graphs, as CSV: a line for each, in their order.
+
+    For classes there is the predicted class and the probability of each; for labels both for each
+    label; for numbers the numbers. A run's folder (made with --keep-models) speaks with the mean
+    of its folds' models. A module:function may return an iterator: graphs are read as they are
+    needed.
+
+    Examples:
+
+      gnn-vpa predict mutag-vpa NEW.zip --out predictions.csv
+
+      gnn-vpa predict mymodel mydata:load --model mynets:make
+
+      gnn-vpa predict runs/mutag NEW.zip --method GIN+vpa
+    """
+    from ..experiments import resolve_device
+
+    predictor = open_model(model, factory, method).to(resolve_device(device))
+    given = read_graphs(graphs, data_dir)
+    with _opened(out) as file, counted("Predicting", "graphs") as progress:
+        write_predictions(file, predictor.target, predictor.iter_outputs(given), progress)
+    if out is not None:
+        say(f"Wrote {out}")
+
+
+def read_graphs(text: str, data_dir: Path | None) -> "GraphSet | Iterable[Any]":
+    """Return graphs to predict for: an archive's, or what a function returns, one by one.
+
+    Example:
+        >>> read_graphs("MUTAG", None)
+        GraphSet('MUTAG', graphs=188, classes=2, nodes=3371, edges=7442)
+    """
+    from ..graphs import load
+    from ..graphs.reference import call_reference
+
+    path = Path(text)
+    if ":" in text and path.suffix != ".zip" and path.name == text:
+        made: Iterable[Any] = call_reference(text, "PyG graphs, or an iterator over them")
+        return made
+    return load(text, data_dir)
+
+
+def write_predictions(
+    file: TextIO,
+    target: "Target",
+    outputs: Iterator[Any],
+    progress: Callable[[int], None],
+) -> None:
+    """Write the lines of one batch after the other.
+
+    Example:
+        >>> import numpy as np
+        >>> from gnn_vpa.trained import Target
+        >>> outputs = iter([np.array([[0.0, 0.0]])])
+        >>> write_predictions(sys.stdout, Target("classes", 2, ("a", "b")), outputs, print)
+        graph,prediction,p_a,p_b
+        0,a,0.5,0.5
+        1
+    """
+    lines = csv.writer(file, lineterminator="\n")
+    lines.writerow(["graph", *(csv_cell(name) for name in _header(target))])
+    done = 0
+    for part in outputs:
+        said = target.predictions(part)
+        shares = None if target.kind == "regression" else target.probabilities(part)
+        for row in range(len(part)):
+            own = said[row].tolist()
+            values = [*(own if isinstance(own, list) else [own])]
+            values += [] if shares is None else [f"{share:.6g}" for share in shares[row]]
+            lines.writerow(
+                [done + row, *(csv_cell(v) if isinstance(v, str) else v for v in values)]
+            )
+        done += len(part)
+        progress(done)
+
+
+def _header(target: "Target") -> list[str]:
+    shares = [] if target.kind == "regression" else [f"p_{name}" for name in target.names]
+    return ["prediction", *shares] if target.kind == "classes" else [*target.names, *shares]
+
+
+@contextmanager
+def _opened(out: Path | None) -> Iterator[TextIO]:
+    with nullcontext(None) if out is None else replacing(out) as part:
+        if part is None:
+            yield sys.stdout
+        else:
+            with part.open("w", encoding="utf-8", newline="") as file:
+                yield file

@@ -1,0 +1,204 @@
+"""``gnn-vpa train``, ``predict``, ``evaluate`` and ``export`` as a user meets them."""
+
+import csv
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import gnn_vpa
+from gnn_vpa.cli._app import app
+from gnn_vpa.graphs import load
+
+QUICK = ["--epochs", "2"]
+
+MODULE = """
+import torch
+from torch_geometric.data import Data
+from torch_geometric.nn import GIN, global_add_pool
+from gnn_vpa.graphs import load
+
+class Net(torch.nn.Module):
+    def __init__(self, i, o):
+        super().__init__()
+        self.gnn, self.lin = GIN(i, 8, 2), torch.nn.Linear(8, o)
+    def forward(self, x, edge_index, batch):
+        return self.lin(global_add_pool(self.gnn(x, edge_index), batch))
+
+def make(in_channels, out_channels):
+    return Net(in_channels, out_channels)
+
+def graphs():
+    for graph in load("MUTAG").to_pyg():
+        yield Data(x=graph.x, edge_index=graph.edge_index)
+
+def labelled():
+    return load("MUTAG").to_pyg()
+"""
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run a command in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MODULE)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+
+    def run(*arguments: str, exit_code: int = 0) -> Any:
+        done = CliRunner().invoke(app, list(arguments))
+        assert done.exit_code == exit_code, done.output
+        return done
+
+    return run
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    """Read CSV."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_model_is_trained_and_says_what_to_do_next(cli: Any, tmp_path: Path) -> None:
+    done = cli("train", "MUTAG", "--model", "gin", "--aggr", "vpa", *QUICK, "--out", "mymodel")
+    assert "Accuracy" in done.stdout
+    assert "95 % interval" in done.stdout
+    assert "19 graphs that chose the epoch" in done.stdout
+    assert "Next:  gnn-vpa predict mymodel NEW.zip --out predictions.csv" in done.stdout
+    assert "Accuracy" in (tmp_path / "mymodel" / "README.md").read_text()
+
+
+def test_predictions_are_those_of_the_model(cli: Any, tmp_path: Path) -> None:
+    cli("train", "MUTAG", *QUICK, "--out", "mymodel")
+    cli("predict", "mymodel", "MUTAG", "--out", "predictions.csv")
+    rows = rows_of((tmp_path / "predictions.csv").read_text())
+    model, mutag = gnn_vpa.load_model("mymodel"), load("MUTAG")
+    assert [int(row["prediction"]) for row in rows] == model.predict(mutag).tolist()
+    shares = [[float(row["p_-1"]), float(row["p_1"])] for row in rows]
+    np.testing.assert_allclose(shares, model.predict_proba(mutag), atol=1e-6)
+    assert [int(row["graph"]) for row in rows] == list(range(188))
+    assert rows_of(cli("predict", "mymodel", "MUTAG").stdout) == rows  # to standard output
+    assert rows_of(cli("predict", "mymodel", "mine:graphs").stdout) == rows  # an iterator
+
+
+def test_a_fault_leaves_no_half_of_a_file(cli: Any, tmp_path: Path) -> None:
+    cli("train", "MUTAG", *QUICK, "--out", "mymodel")
+    (tmp_path / "mine.py").write_text(
+        MODULE + "\ndef wrong():\n    yield from list(graphs())\n    yield 3\n"
+    )
+    done = cli("predict", "mymodel", "mine:wrong", "--out", "predictions.csv", exit_code=2)
+    assert "graph 188" in done.stderr
+    assert not (tmp_path / "predictions.csv").exists()
+
+
+def test_a_model_is_evaluated_by_every_metric(cli: Any) -> None:
+    cli("train", "MUTAG", *QUICK, "--out", "mymodel")
+    done = cli("evaluate", "mymodel", "MUTAG")
+    scores = gnn_vpa.load_model("mymodel").evaluate(load("MUTAG"))
+    assert f"Accuracy\t{100 * scores['accuracy']:.1f} %\t" in done.stdout
+    assert "Wilson" in done.stdout
+    assert "trained on" in done.stderr
+
+
+def test_a_model_of_ones_own_needs_its_function(cli: Any) -> None:
+    cli("train", "MUTAG", "--model", "mine:make", *QUICK, "--out", "mymodel")
+    done = cli("predict", "mymodel", "MUTAG", exit_code=2)
+    assert "no code is run that a file names" in done.stderr
+    rows = rows_of(cli("predict", "mymodel", "MUTAG", "--model", "mine:make").stdout)
+    assert len(rows) == 188
+
+
+def test_export_writes_a_program_and_onnx_says_what_it_lacks(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("train", "MUTAG", *QUICK, "--out", "mymodel.zip")
+    cli("export", "mymodel.zip", "--format", "pt2")
+    assert (tmp_path / "mymodel.pt2").exists()
+    from gnn_vpa.trained import exporting
+
+    monkeypatch.setattr(exporting, "find_spec", lambda name: None)
+    done = cli("export", "mymodel.zip", "--format", "onnx", exit_code=2)
+    assert "onnx needs onnx" in done.stderr
+
+
+def test_several_models_are_refused_before_anything_is_trained(cli: Any) -> None:
+    done = cli("train", "MUTAG", "--lr", "0.1,0.01", "--out", "mymodel", exit_code=2)
+    assert "2 models are asked for" in done.stderr
+    assert "--select" in done.stderr
+    done = cli("train", "MUTAG", "--folds", "3", "--out", "mymodel", exit_code=2)
+    assert "--folds is for the cross-validation of --select" in done.stderr
+
+
+def test_select_chooses_by_cross_validation_and_says_so(cli: Any, tmp_path: Path) -> None:
+    settings = ["--width", "4,8", "--folds", "3", "--final-runs", "1"]
+    done = cli("train", "MUTAG", *QUICK, *settings, "--select", "--out", "mymodel")
+    assert "Chosen: GIN+vpa (width=" in done.stdout
+    model = gnn_vpa.load_model("mymodel")
+    assert model.record.judged == "cross-validation"
+    assert model.record.interval is not None
+    low, high = model.record.interval
+    assert low <= (model.record.score or 0) <= high
+    assert dict(model.task.options)["width"] in (4, 8)
+    assert "cross-validation" in (tmp_path / "mymodel" / "README.md").read_text()
+
+
+def test_a_run_keeps_models_and_they_speak_with_their_mean(cli: Any, tmp_path: Path) -> None:
+    grid = ["run", "MUTAG", "--aggr", "vpa,sum", *QUICK, "--folds", "3", "--keep-models"]
+    cli(*grid, "--out", "r")
+    done = cli("predict", "r", "MUTAG", exit_code=2)
+    assert "GIN+sum on MUTAG; GIN+vpa on MUTAG" in done.stderr
+    rows = rows_of(cli("predict", "r", "MUTAG", "--method", "gin+vpa").stdout)
+    mutag = load("MUTAG")
+    folds = [
+        gnn_vpa.load_model(fold)
+        for method in (tmp_path / "r" / "models").glob("*/method.txt")
+        if "vpa" in method.read_text()
+        for fold in method.parent.glob("fold-*")
+    ]
+    assert len(folds) == 3
+    mean = np.mean([fold.predict_proba(mutag) for fold in folds], axis=0)
+    shares = [[float(row["p_-1"]), float(row["p_1"])] for row in rows]
+    np.testing.assert_allclose(shares, mean, atol=1e-5)
+    done = cli("predict", "r", "MUTAG", "--method", "gat", exit_code=2)
+    assert "no method 'gat'" in done.stderr
+
+
+def test_folds_are_kept_with_the_score_that_the_run_records(cli: Any, tmp_path: Path) -> None:
+    from gnn_vpa.experiments import read_folds
+
+    cli("run", "MUTAG", "--aggr", "vpa", *QUICK, "--folds", "3", "--keep-models", "--out", "r")
+    recorded = read_folds("r").set_index("fold")["test_score"]
+    for fold in range(3):
+        (path,) = (tmp_path / "r" / "models").glob(f"*/fold-{fold}")
+        model = gnn_vpa.load_model(path)
+        assert model.record.judged == "test"
+        assert model.record.score == pytest.approx(recorded[fold])
+
+
+def test_a_run_without_models_says_how_to_get_them(cli: Any) -> None:
+    run = ["run", "MUTAG", "--aggr", "vpa", *QUICK, "--folds", "3", "--out", "r"]
+    cli(*run)
+    assert "has kept no models" in cli("predict", "r", "MUTAG", exit_code=2).stderr
+    done = cli(*run, "--keep-models")
+    assert "finished before, without models" in done.stderr
+
+
+def test_a_terminal_and_a_pipe_get_the_same_lines(cli: Any, tmp_path: Path) -> None:
+    cli("train", "MUTAG", *QUICK, "--out", "mymodel")
+    command = [sys.executable, "-m", "gnn_vpa", "predict", "mymodel", "MUTAG"]
+    piped = subprocess.run(command, capture_output=True, text=True, check=True)
+    main, end = os.openpty()
+    drawn = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=end, text=True, check=True,
+        env={**os.environ, "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(end)
+    shown = os.read(main, 1 << 16).decode()
+    os.close(main)
+    assert drawn.stdout == piped.stdout
+    assert piped.stderr == "Predicting …\n"
+    assert "188 graphs" in shown

@@ -1,0 +1,205 @@
+"""Models that were saved are the same, or are refused."""
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torch_geometric.data import Data
+
+import gnn_vpa
+from gnn_vpa import GnnVpaError, UsageError
+from gnn_vpa.graphs import GraphSet
+from gnn_vpa.trained import TrainedModel, container, load_model
+from gnn_vpa.trained.saving import FORMAT
+
+from .conftest import make, make_other, make_wider, some_graphs
+
+KINDS = ["classifier", "regressor", "labeller", "own_model"]
+
+
+def graphs_for(kind: str, mutag: GraphSet) -> GraphSet | list[Data]:
+    """Return graphs that a model knows."""
+    return mutag if kind in ("classifier", "own_model") else some_graphs(30, lambda _: 0, seed=1)
+
+
+@pytest.mark.parametrize("name", ["mine", "mine.zip"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_are_the_same_to_the_bit(
+    kind: str, name: str, mutag: GraphSet, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    model: TrainedModel = request.getfixturevalue(kind)
+    graphs = graphs_for(kind, mutag)
+    model.save(tmp_path / name)
+    again = gnn_vpa.load_model(tmp_path / name, model=make if kind == "own_model" else None)
+    np.testing.assert_array_equal(again.outputs(graphs), model.outputs(graphs), strict=True)
+    assert again.encoding == model.encoding
+    assert again.target == model.target
+    assert again.record == model.record
+    assert again.protocol == model.protocol
+    assert again.task.options == model.task.options
+
+
+def test_a_folder_holds_weights_configuration_and_card(saved: Path) -> None:
+    assert sorted(path.name for path in saved.iterdir()) == [
+        *("README.md", "config.json", "model.safetensors")
+    ]
+    config = json.loads((saved / "config.json").read_text())
+    assert config["format"] == FORMAT
+    assert config["target"]["classes"] == [-1, 1]
+    assert config["encoding"]["labels"] == [[0, 1, 2, 3, 4, 5, 6]]
+    assert len(config["record"]["data"]["content"]) == 64
+
+
+def test_the_same_model_is_the_same_file(classifier: TrainedModel, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        classifier.save(tmp_path / folder / "mine.zip")
+    first, second = ((tmp_path / folder / "mine.zip").read_bytes() for folder in ("a", "b"))
+    assert first == second
+
+
+@pytest.mark.parametrize("file", ["README.md", "config.json", "model.safetensors"])
+def test_a_flipped_byte_is_seen_wherever_it_is(saved: Path, file: str) -> None:
+    path = saved / file
+    whole = path.read_bytes()
+    for place in np.linspace(0, len(whole) - 1, 60).astype(int):
+        broken = bytearray(whole)
+        broken[place] ^= 1
+        path.write_bytes(broken)
+        with pytest.raises(GnnVpaError, match="is not what was saved"):
+            load_model(saved)
+    path.write_bytes(whole)
+    load_model(saved)
+
+
+@pytest.mark.parametrize("file", ["README.md", "config.json", "model.safetensors"])
+def test_missing_bytes_are_seen(saved: Path, file: str) -> None:
+    path = saved / file
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(GnnVpaError, match=f"{file} is not what was saved"):
+        load_model(saved)
+
+
+def test_a_flipped_byte_of_a_zip_is_seen_wherever_it_is(
+    classifier: TrainedModel, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.zip"
+    classifier.save(path)
+    whole = path.read_bytes()
+    for place in [*np.linspace(0, len(whole) - 1, 60).astype(int), len(whole) - 70]:
+        broken = bytearray(whole)
+        broken[place] ^= 1
+        path.write_bytes(broken)
+        with pytest.raises(GnnVpaError, match=r"is not what was saved|is no zip"):
+            load_model(path)
+    path.write_bytes(whole[:-1])
+    with pytest.raises(GnnVpaError, match="is not what was saved"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("file", ["README.md", "model.safetensors"])
+def test_a_missing_file_is_named(saved: Path, file: str) -> None:
+    (saved / file).unlink()
+    with pytest.raises(GnnVpaError, match=f"has no {file}"):
+        load_model(saved)
+
+
+def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="does not exist"):
+        load_model(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match=r"has no config\.json"):
+        load_model(tmp_path)
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as other:
+        other.writestr("config.json", "{}")
+    with pytest.raises(GnnVpaError, match="no saved model"):
+        load_model(tmp_path / "other.zip")
+
+
+def resaved(saved: Path, **changes: Any) -> None:
+    """Write the configuration of a model anew, with sums that are right."""
+    files, config = container.read(saved, FORMAT)
+    shutil.rmtree(saved)
+    config = {key: value for key, value in config.items() if key not in ("files", "checksum")}
+    container.write(saved, files, {**config, **changes})
+
+
+def test_a_newer_format_is_refused(saved: Path) -> None:
+    resaved(saved, format=FORMAT + 1)
+    with pytest.raises(GnnVpaError, match=f"is of format {FORMAT + 1}.*newer gnn-vpa"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("part", ["task", "encoding", "target", "record", "protocol"])
+def test_a_configuration_of_something_else_is_refused(saved: Path, part: str) -> None:
+    resaved(saved, **{part: {"unknown": 1}})
+    with pytest.raises(GnnVpaError, match="is not of a model"):
+        load_model(saved)
+
+
+def test_weights_of_another_width_are_refused(saved: Path, classifier: TrainedModel) -> None:
+    _, config = container.read(saved, FORMAT)
+    resaved(saved, task={**config["task"], "options": [["width", 32]]})
+    with pytest.raises(GnnVpaError, match="does not fit the weights"):
+        load_model(saved)
+
+
+def test_no_code_is_run_that_a_file_names(
+    own_model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_model.save(tmp_path / "mine")
+    trap = tmp_path / "trap.py"
+    trap.write_text("raise SystemExit('run')")
+    monkeypatch.chdir(tmp_path)
+    _, config = container.read(tmp_path / "mine", FORMAT)
+    resaved(tmp_path / "mine", task={**config["task"], "model": "trap:make"})
+    with pytest.raises(UsageError, match=r"load_model\(path, model=make\)"):
+        load_model(tmp_path / "mine")
+
+
+def test_a_factory_that_does_not_fit_is_refused(own_model: TrainedModel, tmp_path: Path) -> None:
+    own_model.save(tmp_path / "mine")
+    with pytest.raises(GnnVpaError, match=r"does not fit the weights.*\[9\].*\[8\]"):
+        load_model(tmp_path / "mine", model=make_wider)
+    with pytest.raises(GnnVpaError, match="computes something else"):
+        load_model(tmp_path / "mine", model=make_other)
+
+
+def test_a_factory_for_a_model_of_ours_is_refused(saved: Path) -> None:
+    with pytest.raises(UsageError, match="leave model= away"):
+        load_model(saved, model=make)
+
+
+def test_a_model_replaces_a_model_and_nothing_else(
+    classifier: TrainedModel, saved: Path, tmp_path: Path
+) -> None:
+    classifier.save(saved)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    (saved / "thesis.tex").write_text("mine")
+    with pytest.raises(UsageError, match=r"thesis\.tex"):
+        classifier.save(saved)
+    assert (saved / "thesis.tex").exists()
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "thesis.tex").write_text("mine")
+    with pytest.raises(UsageError, match="other things in it"):
+        classifier.save(full)
+    with pytest.raises(UsageError, match="is a file"):
+        classifier.save(full / "thesis.tex")
+
+
+def test_a_model_that_cannot_be_written_leaves_the_old_one(
+    classifier: TrainedModel, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path.name: path.read_bytes() for path in saved.iterdir()}
+
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(container, "write_whole", full)
+    with pytest.raises(OSError, match="No space"):
+        classifier.save(saved)
+    assert {path.name: path.read_bytes() for path in saved.iterdir()} == before
+    assert [path.name for path in saved.parent.iterdir()] == ["mine"]
