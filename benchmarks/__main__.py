@@ -110,8 +110,15 @@ def _options() -> argparse.Namespace:
         "what",
         nargs="?",
         choices=[
-            "aggregation", "training", "probe", "grid", "checks", "own", "predict", "estimators"
-        ],  # fmt: skip
+            "aggregation",
+            "training",
+            "probe",
+            "grid",
+            "checks",
+            "own",
+            "predict",
+            "estimators",
+        ],
         default="aggregation",
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])

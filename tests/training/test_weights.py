@@ -67,9 +67,7 @@ def test_weighted_targets_of_all_kinds_equal_the_plain_loop(
     protocol = Protocol(epochs=3, batch_size=16, class_weight=class_weight, metric=metric)
     lane = Lane(0, splits(toy.y, 5)[0])
     (outcome,) = fit(weighted, Task("gcn", "vpa"), protocol, [lane], dtype=torch.float64)
-    loss, *_ = reference.train_one_fold(
-        weighted, Task("gcn", "vpa"), protocol, lane, torch.float64
-    )
+    loss, *_ = reference.train_one_fold(weighted, Task("gcn", "vpa"), protocol, lane, torch.float64)
     np.testing.assert_allclose(outcome.curve_train_loss, loss, rtol=0, atol=1e-9)
 
 

@@ -110,7 +110,8 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             UsageError: It cannot be trained so.
             GnnVpaError: The training diverged.
         """
-        learned, plan = weighted(self.read(X, y), sample_weight), self.plan()
+        learned = weighted(self.read(X, y), sample_weight)
+        plan = self.plan(learned)
         model = train_model(
             learned.graphs,
             plan.task,
@@ -154,17 +155,23 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def read(self, X: Graphs, y: ArrayLike | None) -> Learned:
         """Return the graphs with what is to be learned of them."""
 
-    def plan(self) -> Plan:
-        """Return how a fit would be done now; a seed is drawn where there is none.
+    def plan(self, learned: Learned) -> Plan:
+        """Return how a fit to these graphs would be done now; a seed is drawn if there is none.
 
         Raises:
             UsageError: A parameter cannot be used.
         """
         from ..experiments.runner import resolve_device
 
-        fraction = self.validation_fraction
+        device = str(self.device)
+        if device == "auto" and learned.graphs.weights is not None:
+            device = "cpu"  # where graphs may count differently
         return Plan(
-            self._task(), self._protocol(), self._seed(), fraction, resolve_device(str(self.device))
+            self.task(),
+            self._protocol(),
+            self._seed(),
+            self.validation_fraction,
+            resolve_device(device),
         )
 
     def take(self, learned: Learned, model: TrainedModel) -> Self:
@@ -186,7 +193,12 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         return self.model_
 
-    def _task(self) -> Task:
+    def task(self) -> Task:
+        """Return the model that is trained.
+
+        Raises:
+            UsageError: There is no such model.
+        """
         # As Python's numbers: seeds depend on how a task looks, and NumPy's numbers look different.
         given = {
             "width": None if self.width is None else whole_number(self.width, "width", 1),

@@ -80,7 +80,7 @@ def cross_validate(
         learned = weighted(estimator.read(X, y), asked.fit.get("sample_weight"))
         parts = [train for train, _ in asked.splits]
         begin = time.perf_counter()
-        if can_share(estimator, learned.graphs, parts):
+        if can_share(estimator, learned, parts):
             fitted = fit_folds(estimator, learned, parts, _workers(estimator, n_jobs))
             seconds = (time.perf_counter() - begin) / len(parts)
             found = model_selection.cross_validate(
@@ -131,8 +131,7 @@ def _asked(
 
 def _workers(estimator: GraphEstimator, n_jobs: int | None) -> int:
     """Return how many processes can train the estimator's model."""
-    count = effective_n_jobs(n_jobs)
-    return 1 if elsewhere(estimator.plan().task.model) else int(count)
+    return 1 if elsewhere(estimator.task().model) else int(effective_n_jobs(n_jobs))
 
 
 class _Fitted(BaseEstimator):  # type: ignore[misc]

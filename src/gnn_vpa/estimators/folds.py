@@ -40,7 +40,7 @@ def fit_folds(
         The clones, fitted; in the place of one that cannot be fitted, why.
     """
     clones = [clone(estimator) for _ in parts]
-    plans = [own.plan() for own in clones]
+    plans = [own.plan(learned) for own in clones]
     ids = [torch.from_numpy(np.asarray(part, dtype=np.int64)) for part in parts]
     sets = [subset(learned.graphs, own) for own in ids]
     fitted: dict[int, Estimator | GnnVpaError] = {}
@@ -78,16 +78,16 @@ def fit_folds(
 
 
 def can_share(
-    estimator: GraphEstimator, graphs: GraphSet, parts: Sequence[NDArray[np.integer]]
+    estimator: GraphEstimator, learned: Learned, parts: Sequence[NDArray[np.integer]]
 ) -> bool:
     """Say whether a model of each part has the inputs and outputs of a model of all graphs.
 
     It has not where a part lacks a class, or a degree that is a feature.
     """
-    task = estimator.plan().task
-    whole = _shape(graphs, task.features)
+    graphs, kind = learned.graphs, estimator.features
+    whole = _shape(graphs, kind)
     each = (subset(graphs, torch.from_numpy(np.asarray(part, dtype=np.int64))) for part in parts)
-    return all(_shape(part, task.features) == whole for part in each)
+    return all(_shape(part, kind) == whole for part in each)
 
 
 def _shape(graphs: GraphSet, features: FeatureKind) -> tuple[Encoding, list[int]]:
