@@ -1,7 +1,7 @@
 """Estimators of scikit-learn: what `fit` costs beside the engine, and folds side by side.
 
-scikit-learn's loop fits the same estimator to one fold after the other; the scores of both are
-compared before they are timed.
+scikit-learn's loop fits the same estimator to one fold after the other, in one process or in two.
+The trainings are the same but for rounding; the table says how far it takes scores apart.
 """
 
 import statistics
@@ -36,7 +36,7 @@ _FOLDS = {
 
 def report(datasets: Sequence[str], epochs: int, rounds: int, record: Record) -> None:
     """Measure, and write a row for each comparison."""
-    with_one_thread = torch.get_num_threads()
+    before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         _fits("MUTAG", 200, rounds, record.table("fit", "GraphClassifier.fit", _FIT).row)
@@ -44,7 +44,7 @@ def report(datasets: Sequence[str], epochs: int, rounds: int, record: Record) ->
         for name in datasets:
             _cross_validations(name, epochs, table.row)
     finally:
-        torch.set_num_threads(with_one_thread)
+        torch.set_num_threads(before)
 
 
 def _fits(name: str, epochs: int, rounds: int, row: Callable[..., None]) -> None:

@@ -108,6 +108,7 @@ def test_graphs_may_come_in_all_forms_and_bring_their_classes(
         assert np.array_equal(again.predict_proba(graphs), said)
         assert np.array_equal(again.predict_proba(X), said)
         assert again.score(X) == classifier.score(graphs)
+    assert classifier.score(iter(graphs)) == classifier.score(graphs)
 
 
 def test_a_name_is_enough(classifier: GraphClassifier, tu_dir: Path) -> None:

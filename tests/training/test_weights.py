@@ -62,9 +62,9 @@ def test_weighted_targets_of_all_kinds_equal_the_plain_loop(
         y = torch.rand(toy.num_graphs, 2, generator=draw)
         y[::5, 1] = torch.nan
     weighted = replace(toy, y=y, weights=drawn(toy), class_names=None)
-    class_weight = "balanced" if kind == "balanced" else "none"
-    metric = "accuracy" if kind == "balanced" else "auto"
-    protocol = Protocol(epochs=3, batch_size=16, class_weight=class_weight, metric=metric)
+    protocol = Protocol(epochs=3, batch_size=16)
+    if kind == "balanced":
+        protocol = replace(protocol, class_weight="balanced")
     lane = Lane(0, splits(toy.y, 5)[0])
     (outcome,) = fit(weighted, Task("gcn", "vpa"), protocol, [lane], dtype=torch.float64)
     loss, *_ = reference.train_one_fold(weighted, Task("gcn", "vpa"), protocol, lane, torch.float64)

@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..graphs import FeatureKind
 from ..trained import TrainedModel
 from .base import GraphEstimator
-from .reading import Graphs, Learned, classes_in, graphs_in, labels_of
+from .reading import Graphs, Learned, classes_in, graphs_in, held, labels_of
 
 
 class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
@@ -129,9 +129,10 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         self, X: Graphs, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
         """Return the accuracy; without ``y``, on what the graphs have."""
+        graphs = held(X)
         if y is None:
-            y = self._known(labels_of(self.read(X, None)))
-        return float(super().score(graphs_in(X), y, sample_weight))
+            y = self._known(labels_of(self.read(graphs, None)))
+        return float(super().score(graphs, y, sample_weight))
 
     def read(self, X: Graphs, y: ArrayLike | None) -> Learned:
         """Return the graphs with their classes."""

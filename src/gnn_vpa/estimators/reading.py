@@ -101,6 +101,12 @@ def graphs_in(X: Graphs) -> GraphSet | Iterable[Data]:
     return load(X) if isinstance(X, str) else X
 
 
+def held(X: Graphs) -> GraphSet | list[Data]:
+    """Return graphs that can be gone through twice."""
+    graphs = graphs_in(X)
+    return graphs if isinstance(graphs, GraphSet) else list(graphs)
+
+
 def labels_of(learned: Learned) -> NDArray[Any]:
     """Return what is learned of each graph as users have it: ``[G]``, or ``[G, T]``.
 

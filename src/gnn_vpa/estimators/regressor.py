@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from .base import GraphEstimator
-from .reading import Graphs, Learned, graphs_in, labels_of, numbers_in
+from .reading import Graphs, Learned, held, labels_of, numbers_in
 
 
 class GraphRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
@@ -65,9 +65,10 @@ class GraphRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         self, X: Graphs, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
         """Return the coefficient of determination; without ``y``, on what the graphs have."""
+        graphs = held(X)
         if y is None:
-            y = labels_of(self.read(X, None))
-        return float(super().score(graphs_in(X), y, sample_weight))
+            y = labels_of(self.read(graphs, None))
+        return float(super().score(graphs, y, sample_weight))
 
     def read(self, X: Graphs, y: ArrayLike | None) -> Learned:
         """Return the graphs with their numbers."""
