@@ -148,6 +148,28 @@ def test_folds_that_lack_a_class_are_left_to_scikit_learn(
     assert joint == []
 
 
+def test_splits_are_made_once(
+    classifier: GraphClassifier, graphs: list[Data], joint: list[int]
+) -> None:
+    """A generator of folds can be gone through once, whoever trains them."""
+    y = np.array(["path", "star"] * 30)
+    for lacking in (0, 3):
+        y[:lacking] = "odd"
+        splits = ((np.arange(10, 60), np.arange(number)) for number in (5, 10))
+        assert cross_validate(classifier, graphs, y, cv=splits)["test_score"].shape == (2,)
+    assert joint == [2]
+
+
+def test_what_a_fit_does_not_take_is_refused(
+    classifier: GraphClassifier, graphs: list[Data], labels: np.ndarray
+) -> None:
+    with pytest.raises(TypeError, match="sample_wait"):
+        cross_validate(
+            classifier, graphs, labels, cv=2,
+            params={"sample_wait": np.ones(60)}, error_score="raise",
+        )  # fmt: skip
+
+
 def test_other_estimators_are_left_to_scikit_learn(
     classifier: GraphClassifier, graphs: list[Data], labels: np.ndarray
 ) -> None:

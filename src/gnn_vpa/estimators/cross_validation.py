@@ -73,30 +73,26 @@ def cross_validate(
             y = labels_of(estimator.read(whole, None))
         X = whole.to_pyg()
     X = list(X)
-    if isinstance(estimator, GraphEstimator):
-        if y is None:
-            y = labels_of(estimator.read(X, None))
-        asked = _asked(estimator, X, y, groups, scoring, cv, params)
-        learned = weighted(estimator.read(X, y), asked.fit.get("sample_weight"))
-        parts = [train for train, _ in asked.splits]
-        begin = time.perf_counter()
-        if can_share(estimator, learned, parts):
-            fitted = fit_folds(estimator, learned, parts, _workers(estimator, n_jobs))
-            seconds = (time.perf_counter() - begin) / len(parts)
-            found = model_selection.cross_validate(
-                _Fitted(estimator, iter(fitted)), X, y,
-                scoring=scoring, cv=asked.splits, params=asked.later, **others,
-            )  # fmt: skip
-            found["fit_time"] = np.full(len(parts), seconds)
-            if "estimator" in found:
-                found["estimator"] = [fold.estimator for fold in found["estimator"]]
-            return dict(found)
-    return dict(
-        model_selection.cross_validate(
-            estimator, X, y,
-            groups=groups, scoring=scoring, cv=cv, n_jobs=n_jobs, params=params, **others,
-        )
-    )  # fmt: skip
+    others["scoring"] = scoring
+    if not isinstance(estimator, GraphEstimator):
+        others |= {"groups": groups, "cv": cv, "params": params}
+        return dict(model_selection.cross_validate(estimator, X, y, n_jobs=n_jobs, **others))
+    if y is None:
+        y = labels_of(estimator.read(X, None))
+    asked = _asked(estimator, X, y, groups, scoring, cv, params)
+    others |= {"cv": asked.splits, "params": asked.later}
+    learned = weighted(estimator.read(X, y), asked.fit.get("sample_weight"))
+    parts = [train for train, _ in asked.splits]
+    begin = time.perf_counter()
+    if asked.fit.keys() - {"sample_weight"} or not can_share(estimator, learned, parts):
+        return dict(model_selection.cross_validate(estimator, X, y, n_jobs=n_jobs, **others))
+    fitted = fit_folds(estimator, learned, parts, _workers(estimator, n_jobs))
+    seconds = (time.perf_counter() - begin) / len(parts)
+    found = model_selection.cross_validate(_Fitted(estimator, iter(fitted)), X, y, **others)
+    found["fit_time"] = np.full(len(parts), seconds)
+    if "estimator" in found:
+        found["estimator"] = [fold.estimator for fold in found["estimator"]]
+    return dict(found)
 
 
 def _asked(
