@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ METHODS = [(name, aggr) for name in MODELS for aggr in (*MODELS[name].aggregatio
 @pytest.mark.parametrize(("name", "aggr"), METHODS)
 def test_the_plain_form_computes_the_same(name: str, aggr: str) -> None:
     torch.manual_seed(0)
-    depth = {"depth": 3} if name == "deep" else {}
+    depth: dict[str, Any] = {"depth": 3} if name == "deep" else {}
     model = build_model(name, 5, 3, aggr, **depth).double().eval()
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm1d):

@@ -49,6 +49,11 @@ class Predictor(ABC):
 
     Attributes:
         target: What the outputs are.
+
+    Example:
+        >>> from gnn_vpa.trained import Ensemble
+        >>> issubclass(TrainedModel, Predictor), issubclass(Ensemble, Predictor)
+        (True, True)
     """
 
     target: Target
