@@ -7,7 +7,20 @@ from pathlib import Path
 import torch
 import torch_geometric
 
-from . import aggregation, audit, checks, grid, imports, loop, own, peer, predict, probe, training
+from . import (
+    aggregation,
+    audit,
+    checks,
+    estimators,
+    grid,
+    imports,
+    loop,
+    own,
+    peer,
+    predict,
+    probe,
+    training,
+)
 from ._record import Record
 
 
@@ -31,6 +44,7 @@ def main() -> None:
         "loop": _loop,
         "audit": _audit,
         "own": _own,
+        "estimators": _estimators,
         "predict": _predict,
     }
     measures[options.what](options, versions)
@@ -83,6 +97,13 @@ def _own(options: argparse.Namespace, versions: str) -> None:
     own.report(options.device, datasets, options.epochs or own.EPOCHS[options.device], record)
 
 
+def _estimators(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Estimators")
+    datasets = ["NCI1"] if options.datasets is training.DATASETS else options.datasets
+    estimators.report(datasets, options.epochs or 10, options.rounds, record)
+
+
 def _predict(options: argparse.Namespace, versions: str) -> None:
     record = Record(options.out, machine=versions)
     record.text(f"{versions}\n\n## Predictions")
@@ -119,7 +140,7 @@ def _options() -> argparse.Namespace:
         nargs="?",
         choices=[
             *("aggregation", "training", "probe", "grid", "checks", "loop", "audit", "own"),
-            "predict",
+            *("predict", "estimators"),
         ],
         default="aggregation",
     )

@@ -16,6 +16,7 @@ from types import ModuleType
 import pytest
 
 import gnn_vpa
+from gnn_vpa import estimators
 
 ROOMS = [
     importlib.import_module(f"gnn_vpa.{room.name}")
@@ -27,8 +28,8 @@ PUBLIC = [
     for module in (gnn_vpa, *ROOMS)
     for name in module.__all__
 ]
-ORDER = ["cli", "analysis", "auditing", "experiments", "trained", "training", "signal"]
-ORDER += ["pyg", "nn", "graphs", "ops", "paper"]
+ORDER = ["cli", "analysis", "auditing", "estimators", "experiments", "trained", "training"]
+ORDER += ["signal", "pyg", "nn", "graphs", "ops", "paper"]
 HEAVY = ("jinja2", "matplotlib", "pandas", "rich", "scipy.stats", "sklearn", "typer")
 
 
@@ -51,10 +52,16 @@ def test_importing_the_package_brings_neither_torch_nor_anything_heavy() -> None
 
 
 def test_using_every_public_name_brings_only_what_torch_and_pyg_bring() -> None:
-    names = ", ".join(gnn_vpa.__all__)
+    names = ", ".join(name for name in gnn_vpa.__all__ if name not in estimators.__all__)
     modules = _modules_after(f"from gnn_vpa import {names}")
     peers = _modules_after("import torch, torch_geometric, torch_geometric.nn")
     assert not (modules - peers) & set(HEAVY)
+
+
+def test_estimators_bring_scikit_learn_and_nothing_else_that_is_heavy() -> None:
+    modules = _modules_after(f"from gnn_vpa import {', '.join(estimators.__all__)}")
+    theirs = _modules_after("import torch, torch_geometric.nn, sklearn.model_selection")
+    assert not (modules - theirs) & set(HEAVY)
 
 
 def test_the_names_in_all_are_those_that_dir_shows() -> None:

@@ -13,6 +13,9 @@ from .errors import UsageError as UsageError
 if TYPE_CHECKING:
     from .auditing import Audit as Audit
     from .auditing import audit as audit
+    from .estimators import GraphClassifier as GraphClassifier
+    from .estimators import GraphRegressor as GraphRegressor
+    from .estimators import cross_validate as cross_validate
     from .nn import build_model as build_model
     from .ops import Graph as Graph
     from .ops import aggregate as aggregate
@@ -43,6 +46,7 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "auditing": ("Audit", "audit"),
+    "estimators": ("GraphClassifier", "GraphRegressor", "cross_validate"),
     "nn": ("build_model",),
     "ops": ("Graph", "aggregate", "attend", "backend", "forget_graphs"),
     "pyg": (
@@ -68,6 +72,8 @@ __all__ = [
     "Audit",
     "GnnVpaError",
     "Graph",
+    "GraphClassifier",
+    "GraphRegressor",
     "GroupEdges",
     "MergeAlike",
     "Results",
@@ -86,6 +92,7 @@ __all__ = [
     "build_model",
     "calibrate",
     "convert",
+    "cross_validate",
     "forget_graphs",
     "global_vpa_pool",
     "init_",

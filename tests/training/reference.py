@@ -47,7 +47,9 @@ class Loss:
             columns = own[:, None] if own.dim() == 1 else own
             self.weights = [_balanced(column) for column in columns.T]
 
-    def __call__(self, scores: Tensor, y: Tensor) -> tuple[Tensor, float]:
+    def __call__(
+        self, scores: Tensor, y: Tensor, counts: Tensor | None = None
+    ) -> tuple[Tensor, float]:
         """Return the mean over what is known, and how much it is of."""
         there = ~y.isnan() if y.is_floating_point() else y >= 0
         weight = there.to(self.dtype)
@@ -57,6 +59,8 @@ class Loss:
                 [w.get(int(v), 0.0) for w, v in zip(self.weights, r, strict=True)] for r in columns
             ]
             weight = torch.tensor(rows, dtype=self.dtype).view(y.shape)
+        if counts is not None:  # of each graph, [B, 1]
+            weight = weight * counts.to(self.dtype).view(-1, *[1] * (y.dim() - 1))
         if float(weight.sum()) == 0:
             return scores.sum() * 0, 0.0
         if self.kind == "classes":
@@ -126,7 +130,8 @@ def train_one_fold(
             own = draws.narrow(-2, 0, len(ids))
             optimizer.zero_grad()
             scores = model(batch.x, batch.edge_index, readout_of(batch), None, own)
-            loss, weight = loss_of(scores, graphs.y[ids])
+            counts = None if graphs.weights is None else graphs.weights[ids]
+            loss, weight = loss_of(scores, graphs.y[ids], counts)
             loss.backward()
             if protocol.clip is not None:
                 torch.nn.utils.clip_grad_norm_(model.parameters(), protocol.clip)

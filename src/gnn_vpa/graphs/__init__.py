@@ -29,6 +29,7 @@ from .merge import merge as merge
 from .numbering import Numbering as Numbering
 from .splits import Split as Split
 from .splits import splits as splits
+from .subset import subset as subset
 from .targets import TargetKind as TargetKind
 from .targets import kind_of as kind_of
 from .targets import missing_remark as missing_remark
@@ -69,5 +70,6 @@ __all__ = [
     "read_tu",
     "refine",
     "splits",
+    "subset",
     "with_target",
 ]

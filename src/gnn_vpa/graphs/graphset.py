@@ -46,6 +46,7 @@ class GraphSet:
         columns: What else each graph has, by name: groups that stay together, masks. No network
             sees it, and it is no part of the content.
         numbering: What classes and labels were called, where they were numbers.
+        weights: How much each graph counts in the loss, [G, 1] float32; None: all the same.
 
     Raises:
         GnnVpaError: The parts do not fit together, or a number is not finite.
@@ -75,6 +76,7 @@ class GraphSet:
     positions: Tensor | None = None
     columns: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     numbering: Numbering = dataclasses.field(default_factory=Numbering)
+    weights: Tensor | None = None
 
     def __post_init__(self) -> None:
         self._check_pointers("node_ptr", self.node_ptr, self.num_graphs, self.num_nodes)
@@ -95,6 +97,7 @@ class GraphSet:
             ("graph_attributes", self.num_graphs),
             ("edge_weights", self.num_edges),
             ("positions", self.num_nodes),
+            ("weights", self.num_graphs),
         ):
             tensor = getattr(self, field)
             if tensor is not None and (tensor.dim() != 2 or len(tensor) != rows):

@@ -15,4 +15,4 @@ class Batch(NamedTuple):
     x: Tensor  # codes [rows], or features [rows, in], of the first level
     graph: LevelBatch
     y: Tensor  # [L * B], or [L * B, T]
-    real: Tensor  # [L, B], false where a lane has no graph
+    real: Tensor  # [L, B], false where a lane has no graph; or how much each counts in the loss

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+import torch
+
 from ..errors import UsageError
 from ..graphs import GraphSet
 from ..graphs.targets import known
@@ -19,8 +21,14 @@ def check_fit(
     protocols: Sequence[Protocol],
     lanes: Sequence[Lane],
     workers: int | None,
+    device: torch.device,
 ) -> None:
     """Refuse what cannot be trained."""
+    if graphs.weights is not None and device.type == "cuda":
+        raise UsageError(
+            f"{graphs.name}: graphs that count differently in the loss (sample_weight) are trained "
+            "on the CPU alone: use device='cpu', or leave the weights away."
+        )
     if workers is not None and workers < 1:
         raise UsageError(f"workers: expected a number from 1 on, or None, got {workers}.")
     if len(lanes) == 0 or len(tasks) == 0:

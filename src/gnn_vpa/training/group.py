@@ -54,6 +54,9 @@ class Group(ABC):
         self.epoch = 0
         outputs = graphs.num_outputs
         self.objective = Objective(graphs.y, trainings, outputs, dtype, device)
+        self._graph_weights = None  # of graphs in the loss
+        if graphs.weights is not None:
+            self._graph_weights = graphs.weights.squeeze(1).to(device, dtype)
         self._kept = kept
         self._evaluated, parts = self._evaluated_ids()
         y = graphs.y[self._evaluated.clamp(min=0)].to(device)
@@ -106,6 +109,13 @@ class Group(ABC):
     def outcomes(self) -> list[Outcome]:
         """Return what each lane came to."""
         return self.record.outcomes(self.lanes)
+
+    def _counts(self, ids: Tensor) -> Tensor:
+        """Return how much each graph counts in the loss: nothing in an empty place."""
+        there = ids != EMPTY
+        if self._graph_weights is None:
+            return there
+        return self._graph_weights[ids.clamp(min=0)] * there
 
     def _order(self, epoch: int) -> Tensor:
         """Return the graphs of every step of an epoch, ``[L, steps, batch_size]``."""

@@ -54,7 +54,10 @@ class LayeredGroup(StackedGroup):
     def _batches(self, order: Tensor) -> Iterator[Batch]:
         """Yield the batch of every step of an epoch, ``[L, steps, B]``."""
         for steps in torch.split(order.transpose(0, 1), self.layered.at_once(len(self.lanes))):
-            yield from self.layered.cut_steps(steps)
+            for ids, batch in zip(steps, self.layered.cut_steps(steps), strict=True):
+                yield (
+                    batch if self._graph_weights is None else batch._replace(real=self._counts(ids))
+                )
 
     def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
         scores: Tensor = self.model(batch.x, batch.graph, uniform=uniform)

@@ -73,7 +73,7 @@ class Objective:
         Args:
             scores: ``[L * B, outputs]``.
             y: The targets, ``[L * B]`` or ``[L * B, T]``.
-            real: Which graphs there are, ``[L, B]``.
+            real: Which graphs there are, ``[L, B]``, or how much each counts.
 
         Returns:
             Means ``[L]``, 0 where a lane has no target, and the weight of each, ``[L]``: the number
@@ -88,14 +88,14 @@ class Objective:
             each = self._each(scores.view_as(y), y)
             share = real.unsqueeze(2).expand(y.shape)
         if self._misses:
-            share = share & known(y)
+            share = share * known(y)
         if self._weight is not None:
             share = share * self._weights_of(y)
         if self.kind != "classes":
             each, share = each.flatten(1), share.flatten(1)
         total = share.sum(1)
-        mean = (each * share).sum(1) / total
-        return (mean if not self._misses else mean.where(total > 0, 0.0)), total
+        # Where nothing counts the mean is 0, and so is its gradient: 0 / 0 would have none.
+        return (each * share).sum(1) / total.where(total > 0, 1), total
 
     def outputs(self, scores: Tensor) -> Tensor:
         """Return scores ``[L, B, outputs]`` in the data's units."""

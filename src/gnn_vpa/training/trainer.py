@@ -90,7 +90,7 @@ def fit(
     device = torch.device(device)
     tasks = [task] if isinstance(task, Task) else list(task)
     protocols = [protocol] * len(tasks) if isinstance(protocol, Protocol) else list(protocol)
-    check_fit(graphs, tasks, protocols, lanes, workers)
+    check_fit(graphs, tasks, protocols, lanes, workers, device)
     settings = (dtype, merging, device.type, keep_weights)
     saved = Checkpoint(checkpoint, graphs, tasks, protocols, lanes, settings)
     kinds = _kinds(tasks, protocols, _shares_steps(device))

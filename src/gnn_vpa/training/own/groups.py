@@ -46,7 +46,7 @@ class _Graphs(NamedTuple):
 
     ids: Tensor  # [L, B], EMPTY behind a lane's last
     y: Tensor  # [L * B], or [L * B, T]
-    real: Tensor  # [L, B]
+    real: Tensor  # [L, B], how much each counts in the loss
 
 
 class LoopGroup(StackedGroup):
@@ -95,7 +95,7 @@ class LoopGroup(StackedGroup):
         self.model.train()
         for ids, (own,) in zip(order, seeds, strict=True):
             ids = ids[ids != EMPTY].to(self.device)
-            batch = _Graphs(ids, self._y[ids], torch.ones_like(ids, dtype=torch.bool)[None])
+            batch = _Graphs(ids, self._y[ids], self._counts(ids)[None])
             loss, weight = self._step(batch, own)
             losses += loss
             weights += weight
@@ -248,7 +248,7 @@ class LanesGroup(StackedGroup):
 
     def _train_on(self) -> None:
         y = self._y[self._ids.clamp(min=0)].flatten(0, 1)
-        batch = _Graphs(self._ids, y, self._ids != EMPTY)
+        batch = _Graphs(self._ids, y, self._counts(self._ids))
         loss, weight = self._step(batch, self._seeds)
         self._sums[0] += loss
         self._sums[1] += weight
