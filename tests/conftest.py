@@ -24,6 +24,7 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 
 ROOT = Path(__file__).resolve().parents[1]
+_TRACED = 4  # of the parameters of a sampled test whose lines coverage counts
 _ASKED_BY_NAME = 50  # tests or fewer: then nothing is left out
 BROWSERS = ("chromium", "google-chrome", "chrome")
 
@@ -61,8 +62,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         mark = own[0].get_closest_marker("sampled")
         assert mark is not None
         (count,) = mark.args
-        kept = {item.nodeid for item in random.Random(name).sample(own, min(count, len(own)))}
-        dropped |= {item.nodeid for item in own} - kept
+        chosen = random.Random(name).sample(own, min(count, len(own)))
+        dropped |= {item.nodeid for item in own} - {item.nodeid for item in chosen}
+        for item in chosen[_TRACED:]:
+            item.add_marker("no_cover")  # they run the same lines, and counting lines takes long
     if dropped and len(items) > _ASKED_BY_NAME:
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in dropped])
         items[:] = [item for item in items if item.nodeid not in dropped]
