@@ -24,6 +24,7 @@ _ALLOWED = {
     "training/own/source.py": {"dump"},  # a syntax tree, to a text
     "page.py": {"savefig"},  # to memory
     "analysis/summary.py": {"rename"},  # a column
+    "cli/predict.py": {"open"},  # the path that `replacing` gives
     "trained/container.py": {"rename"},  # a folder, made beside and put in place whole
     "host.py": {"write_text"},  # to the kernel
 }
