@@ -3,28 +3,13 @@
 import os
 import platform
 import subprocess
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import gnn_vpa
 
-_LIBRARIES = ("torch", "torch_geometric", "triton", "numpy", "scikit-learn")
+from ..versions import versions
 
-
-def versions() -> dict[str, str]:
-    """Return the versions that numbers may depend on.
-
-    Example:
-        >>> list(versions())[:3]
-        ['gnn-vpa', 'python', 'torch']
-    """
-    found = {"gnn-vpa": gnn_vpa.__version__, "python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+__all__ = ["commit", "device_name", "versions"]
 
 
 def commit() -> str | None:

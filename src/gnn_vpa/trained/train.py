@@ -1,17 +1,13 @@
 """From graphs to a trained model: one training, the epoch chosen by its validation part."""
 
 import math
-import platform
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-
-import gnn_vpa
 
 from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, Split
@@ -20,6 +16,7 @@ from ..training import Lane, Outcome, Protocol, Task, fit, metric_for
 from ..training.level_tables import model_for
 from ..training.objective import moments
 from ..training.own import Adapter, is_own, own_model
+from ..versions import versions
 from .encoding import encoding_of
 from .interval import interval_of
 from .model import TrainedModel, Units
@@ -29,7 +26,6 @@ from .target import target_of
 
 VALIDATION_FRACTION = 0.1
 _PAPERS = Protocol()
-_LIBRARIES = ("torch", "torch_geometric", "numpy")
 
 
 def train_model(
@@ -236,19 +232,3 @@ def _number(value: float) -> float | None:
 
 def _numbers(values: np.ndarray) -> tuple[float | None, ...]:
     return tuple(_number(float(value)) for value in values)
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that a model's numbers may depend on.
-
-    Example:
-        >>> list(versions())[:3]
-        ['gnn-vpa', 'python', 'torch']
-    """
-    found = {"gnn-vpa": gnn_vpa.__version__, "python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
