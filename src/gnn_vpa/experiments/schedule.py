@@ -1,13 +1,14 @@
 """Which group goes first, which are divided, and how long all of them take on so many slots.
 
-A slot is a process that takes one group after the other: on a GPU, on a core, on a node of a cluster.
-Whoever is free takes the longest group that is left; a group that would keep one slot busy long after
-all others are done is divided beforehand, where a simulation says that this makes the whole shorter.
+A slot is a process that takes one group after the other: on a GPU, on a core, on a node of a
+cluster. Whoever is free takes the longest group that is left; a group that would keep one slot busy
+long after all others are done is divided beforehand, where a simulation says that this makes the
+whole shorter.
 """
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from math import inf, isfinite
+from math import ceil, inf, isfinite
 from typing import NamedTuple
 
 from .cell import Cell
@@ -45,6 +46,8 @@ def expect(
     groups: Iterable[Group],
     paces: Sequence[Pace] = (),
     sizes: Mapping[str, DataSize] | None = None,
+    *,
+    gpu: bool = True,
 ) -> list[Planned]:
     """Return what each group is expected to take.
 
@@ -52,6 +55,7 @@ def expect(
         groups: The groups.
         paces: What was seen of the same models here; without any, what is typical of an H200.
         sizes: Of the data sets that are here, by content: for those that were not published.
+        gpu: Whether they are trained on GPUs; on a CPU what is typical is right in proportion only.
 
     Example:
         >>> from gnn_vpa.experiments import grouped, preset
@@ -60,7 +64,9 @@ def expect(
         'GIN+max on RDT-M5K'
     """
     groups = list(groups)
-    paces = paces or typical_paces([cell for group in groups for cell in group.cells], sizes or {})
+    if not paces:
+        cells = [cell for group in groups for cell in group.cells]
+        paces = typical_paces(cells, sizes or {}, gpu=gpu)
     return [Planned(group, _seconds(group, paces)) for group in groups]
 
 
@@ -69,7 +75,9 @@ def _seconds(group: Group, paces: Sequence[Pace]) -> float:
     return expected.seconds if expected.is_known else inf
 
 
-def typical_paces(cells: Iterable[Cell], sizes: Mapping[str, DataSize]) -> list[Pace]:
+def typical_paces(
+    cells: Iterable[Cell], sizes: Mapping[str, DataSize], *, gpu: bool = True
+) -> list[Pace]:
     """Return what is typical of an H200, for the kinds of these cells; none for one's own models.
 
     Example:
@@ -85,10 +93,11 @@ def typical_paces(cells: Iterable[Cell], sizes: Mapping[str, DataSize]) -> list[
             continue
         dataset, model, setting = kind
         known = sizes.get(cell.content)
-        size = size_of(dataset, known and (known.nodes, known.edges), gpu=True)
+        size = size_of(dataset, known and (known.nodes, known.edges), gpu=gpu)
         if isfinite(size):
-            factor = _OF_MAX if cell.task.aggr == "max" else 1.0
-            found[kind] = Pace(dataset, model, nanoseconds * 1e-9 * factor * size, size, True, setting)
+            factor = _OF_MAX if gpu and cell.task.aggr == "max" else 1.0
+            seconds = nanoseconds * 1e-9 * factor * size
+            found[kind] = Pace(dataset, model, seconds, size, gpu, setting)
     return list(found.values())
 
 
@@ -149,9 +158,9 @@ class _Size(NamedTuple):
         """Return a division into parts of about so many seconds: the runs first."""
         if self.seconds <= most or not isfinite(self.seconds):
             return _Cut()
-        wanted = -(-self.seconds // most)
-        by_run = int(min(wanted, self.runs))
-        return _Cut(by_run, int(min(-(-wanted // by_run), self.methods)))
+        wanted = ceil(self.seconds / most - 1e-6)
+        by_run = min(wanted, self.runs)
+        return _Cut(by_run, min(-(-wanted // by_run), self.methods))
 
     def parts(self, cut: _Cut) -> list[float]:
         """Return the seconds of the parts: all cost a step's share, which lanes share."""
