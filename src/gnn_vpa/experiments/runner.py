@@ -2,9 +2,9 @@
 
 import re
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UsageError
@@ -16,11 +16,12 @@ from ..training.workers import Killed
 from .afterwards import add_ceilings, add_signals
 from .baselines import obstacle
 from .cell import Cell
-from .finals import choices
-from .groups import Group, first_fold, grouped, lanes_of
+from .finals import chosen
+from .groups import Group, grouped, lanes_of
 from .identity import Identified, identify
 from .kept import is_kept, kept_keys
-from .locks import is_abandoned, release_abandoned, try_lock
+from .ledger import Ledger, tidy
+from .locks import release_abandoned
 from .memory import DataSize, memory_of_process, reason
 from .progress import Progress
 from .provenance import device_name
@@ -79,7 +80,7 @@ def run_grid(
     checkpoints = Path(out) / CHECKPOINTS
     with Store(out) as store:
         finished = store.finished()
-        _tidy(checkpoints, finished)  # after processes that ended before they could
+        tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
         found = identify(cells, data_dir, dataset_names(out))
         for note in found.notes:
@@ -181,19 +182,15 @@ class _Worker:
     progress: Progress
     order: Order
     rescue: Rescue | None = None  # of cells whose process was killed; None: not done here
-    finished: set[str] = field(default_factory=set)  # keys of cells, as far as known here
-    latest: int = 0  # number of the last cell that is known to be finished
 
     def __post_init__(self) -> None:
-        # By key: cells of which the progress has not been told yet.
-        self.unreported = {cell.key: cell for cell in self.order.cells}
-        self.checkpoints = self.order.out / CHECKPOINTS
-        self.train = GroupTrainer(
-            self.order.out, self.order.device, self.progress, self.order.folds, self.order.keep
-        )
+        order, progress = self.order, self.progress
+        self.ledger = Ledger(self.store, order.cells, order.out, progress, order.is_rescue)
+        self.train = GroupTrainer(order.out, order.device, progress, order.folds, order.keep)
 
     def run(self) -> None:
         """Run each cell that no other process runs, until all are finished."""
+        ledger = self.ledger
         pending: Sequence[Cell] = self.order.cells
         while pending:
             taken: list[Cell] = []
@@ -201,46 +198,22 @@ class _Worker:
             for group in grouped(pending, self.order.device):
                 with ExitStack() as locks:
                     mine = [
-                        cell for cell in group.cells if self._claim(cell, locks, taken, abandoned)
+                        cell for cell in group.cells if ledger.claim(cell, locks, taken, abandoned)
                     ]
                     # Without those that are taken the rest may be less alike.
                     for rest in grouped(mine, self.order.device):
                         self._try(rest)
-                        self._look_around()
-            self._look_around()
+                        ledger.look_around()
+            ledger.look_around()
             if abandoned and not taken and self.rescue is not None:
                 abandoned = self.rescue.run(abandoned)
-                self._look_around()
+                ledger.look_around()
             elif taken and len(taken) + len(abandoned) == len(pending):
                 self.progress.wait(taken)
                 time.sleep(_POLL_S)
             pending = taken if self.rescue is None else [*taken, *abandoned]
         if self.rescue is not None:
             self.rescue.check()
-
-    def _claim(
-        self, cell: Cell, locks: ExitStack, taken: list[Cell], abandoned: list[Cell]
-    ) -> bool:
-        """Return whether a cell is to be run here: it is not finished, nor taken by others."""
-        if cell.key in self.finished:
-            return False
-        path = self.checkpoints / f"{cell.key}.lock"
-        if not self.order.is_rescue and is_abandoned(path):
-            if not self.store.is_finished(cell.key):
-                abandoned.append(cell)
-            return False
-        if not locks.enter_context(try_lock(path)):
-            taken.append(cell)
-            return False
-        return not self.store.is_finished(cell.key)
-
-    def _look_around(self) -> None:
-        """Take note of what is finished, and tell of what other processes have done."""
-        for number, key in self.store.finished_since(self.latest):
-            self.latest = number
-            self.finished.add(key)
-            if (cell := self.unreported.pop(key, None)) is not None:
-                self.progress.elsewhere(cell)
 
     def _try(self, group: Group) -> None:
         """Run cells, and go on with the others where those that train their folds are killed."""
@@ -255,28 +228,15 @@ class _Worker:
     def _run(self, group: Group) -> None:
         self.progress.start(group)
         started = time.perf_counter()
-        first = group.cells[0]
-        choice = None if first.selection is None else choices(first, self.store)
-        results = self.train(group, self.data[group.content], choice)
-        share = (time.perf_counter() - started) / len(group.cells)
-        # Recorded are seconds of one process: other cells may have fewer to divide their folds.
-        alone = share * (1 if group.protocol is None else self.order.folds)
-        self.store.record(results, session=self.session, seconds=alone, device=self.order.device)
-        _tidy(self.checkpoints, {cell.key for cell in group.cells})
-        for cell, outcomes, *_ in results:
-            del self.unreported[cell.key]
-            for outcome in outcomes:
-                if (epoch := outcome.diverged_epoch) is not None:
-                    fold = outcome.fold - first_fold(cell)
-                    self.progress.note(f"{cell}: fold {fold} diverged in epoch {epoch}")
-            self.progress.finish(cell, outcomes, share)
-
-
-def _tidy(checkpoints: Path, finished: Container[str]) -> None:
-    """Remove what finished cells leave, also a lock whose owner was killed."""
-    for path in checkpoints.glob("*"):
-        if path.name.partition(".")[0] in finished:
-            path.unlink(missing_ok=True)
+        results = self.train(group, self.data[group.content], chosen(group, self.store))
+        self.ledger.record(
+            group,
+            results,
+            session=self.session,
+            device=self.order.device,
+            seconds=time.perf_counter() - started,
+            folds=self.order.folds,
+        )
 
 
 def resolve_device(device: str) -> str:
