@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -254,11 +255,30 @@ def _line(cell: Cell, folds: Sequence[Grown]) -> dict[str, object]:
     """Describe a cell in training: the mean of its folds' curves."""
     diverged = [grown.fold for grown in folds if not np.isfinite(grown.curves[0, -1:]).all()]
     return {
+        **called(cell),
+        "diverged": sorted(set(diverged)),
+        **thinned([grown.curves for grown in folds]),
+    }
+
+
+def called(cell: Cell) -> dict[str, str]:
+    """Return what a cell is called: by itself, and as a line among others in a picture.
+
+    Example:
+        >>> from gnn_vpa.training import Task
+        >>> names = called(Cell("PTC", Task("gin", "vpa", options=(("width", 32),)), content="35"))
+        >>> names["picture"], names["line"]
+        ('GIN on PTC', 'vpa (width=32)')
+    """
+    runs = [(cell.seed, "seed"), (cell.repeat, "repeat")]
+    return {
         "key": cell.key,
         "name": str(cell),
-        "diverged": sorted(set(diverged)),
-        "folds": len(folds),
-        **thinned([grown.curves for grown in folds]),
+        "picture": f"{cell.model} on {cell.data}",
+        "aggr": cell.task.aggr,
+        "line": f"{cell.task.aggr or cell.model}{cell.settings}"
+        + "".join(f", {what} {number}" for number, what in runs if number),
+        "metric": cell.metric,
     }
 
 
@@ -371,9 +391,17 @@ def plans(out: str | Path) -> list[Plan]:
 def _read(out: str | Path, kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
     for path in sorted((Path(out) / FOLDER).glob(f"*{kind}")):
         with suppress(OSError, ValueError):  # it has just been removed
-            content = json.loads(path.read_bytes())
+            stat = path.stat()
+            content = _parsed(path, stat.st_mtime_ns, stat.st_size)
             if content.get("format") == _FORMAT:
                 yield path, content
+
+
+@lru_cache(maxsize=64)
+def _parsed(path: Path, mtime: int, size: int) -> dict[str, Any]:
+    """Read a file once for every time that it is written: a plan is large."""
+    content: dict[str, Any] = json.loads(path.read_bytes())
+    return content
 
 
 def _is_alive(path: Path, updated: float) -> bool:

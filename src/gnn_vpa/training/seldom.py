@@ -5,14 +5,15 @@ from collections.abc import Callable
 from typing import Self
 
 Clock = Callable[[], float]
-SHARE = 0.01  # of the time that may go into it
+SHARE = 0.01  # of the time that may go into what is done beside training
 
 
 class Seldom:
-    """Says when something is due again: not before a pause, nor more than a hundredth of the time.
+    """Says when something is due again: not before a pause, nor in more than a share of the time.
 
     Args:
         pause: Seconds between the end of one and the start of the next, at least.
+        share: Of the time that may go into it.
         clock: Tells the time in seconds.
 
     Example:
@@ -25,8 +26,8 @@ class Seldom:
         False
     """
 
-    def __init__(self, pause: float, clock: Clock = time.monotonic) -> None:
-        self._pause, self._clock = pause, clock
+    def __init__(self, pause: float, share: float = SHARE, clock: Clock = time.monotonic) -> None:
+        self._pause, self._share, self._clock = pause, share, clock
         self._next = self._began = clock()
 
     def is_due(self) -> bool:
@@ -43,4 +44,4 @@ class Seldom:
 
     def __exit__(self, *_: object) -> None:
         now = self._clock()
-        self._next = now + max(self._pause, (now - self._began) / SHARE)
+        self._next = now + max(self._pause, (now - self._began) / self._share)
