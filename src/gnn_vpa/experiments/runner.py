@@ -2,38 +2,35 @@
 
 import re
 import time
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
-from ..errors import GnnVpaError, UsageError
-from ..graphs import GraphSet, ceiling, features, kind_of
-from ..graphs.targets import known as known_targets
+from ..errors import UsageError
+from ..graphs import GraphSet, features
 from ..host import Host
-from ..training import Lane, Outcome, Protocol, Task, fit, own
+from ..training import own
 from ..training.checks import check_targets
 from ..training.workers import Killed
-from .baselines import fit_baseline, obstacle
+from .afterwards import add_ceilings, add_signals
+from .baselines import obstacle
 from .cell import Cell
-from .finals import choices, train_chosen
+from .finals import choices
 from .groups import Group, first_fold, grouped, lanes_of
 from .identity import Identified, identify
-from .kept import is_kept, keep_fold_models, kept_keys
+from .kept import is_kept, kept_keys
 from .locks import is_abandoned, release_abandoned, try_lock
-from .memory import DataSize, in_bytes, memory_of_process, reason
+from .memory import DataSize, memory_of_process, reason
 from .progress import Progress
 from .provenance import device_name
 from .remarks import remarks
-from .signals import initial_signals
-from .store import Result, Store, dataset_names
-from .workers import Assistants, Order, Team, asked, run_alone, single_thread
+from .rescue import Rescue
+from .store import Store, dataset_names
+from .train_group import CHECKPOINTS, GroupTrainer
+from .workers import Assistants, Order, Team, asked, single_thread
 
 _POLL_S = 0.5
-_ROUNDS = 5  # of message passing that a ceiling is for: as many layers as our models have, or more
-_ATTEMPTS = 2  # to train a cell alone whose process was killed
 
 
 def run_grid(
@@ -79,7 +76,7 @@ def run_grid(
     """
     progress = progress or Progress()
     device = resolve_device(device)
-    checkpoints = Path(out) / "checkpoints"
+    checkpoints = Path(out) / CHECKPOINTS
     with Store(out) as store:
         finished = store.finished()
         _tidy(checkpoints, finished)  # after processes that ended before they could
@@ -113,15 +110,15 @@ def run_grid(
                     else _team(stage, data, device, workers, progress)
                 )
                 order = Order(stage, Path(out), data_dir, device, team.folds, keep=keep)
-                worker = _Worker(store, session, data, progress, order, _Rescue(order, progress))
+                worker = _Worker(store, session, data, progress, order, Rescue(order, progress))
                 try:
                     with single_thread(device), Assistants(team, order):
                         worker.run()
                 finally:
                     release_abandoned(checkpoints)
             store.end(session)
-        _add_signals(store, cells, data, progress)
-        _add_ceilings(store, cells, data)
+        add_signals(store, cells, data, progress)
+        add_ceilings(store, cells, data)
     with suppress(OSError):  # there is none, or another process still uses it
         checkpoints.rmdir()
 
@@ -183,14 +180,17 @@ class _Worker:
     data: Mapping[str, GraphSet]
     progress: Progress
     order: Order
-    rescue: "_Rescue | None" = None  # of cells whose process was killed; None: not done here
+    rescue: Rescue | None = None  # of cells whose process was killed; None: not done here
     finished: set[str] = field(default_factory=set)  # keys of cells, as far as known here
     latest: int = 0  # number of the last cell that is known to be finished
 
     def __post_init__(self) -> None:
         # By key: cells of which the progress has not been told yet.
         self.unreported = {cell.key: cell for cell in self.order.cells}
-        self.checkpoints = self.order.out / "checkpoints"
+        self.checkpoints = self.order.out / CHECKPOINTS
+        self.train = GroupTrainer(
+            self.order.out, self.order.device, self.progress, self.order.folds, self.order.keep
+        )
 
     def run(self) -> None:
         """Run each cell that no other process runs, until all are finished."""
@@ -255,7 +255,9 @@ class _Worker:
     def _run(self, group: Group) -> None:
         self.progress.start(group)
         started = time.perf_counter()
-        results = self._results(group, self.data[group.content])
+        first = group.cells[0]
+        choice = None if first.selection is None else choices(first, self.store)
+        results = self.train(group, self.data[group.content], choice)
         share = (time.perf_counter() - started) / len(group.cells)
         # Recorded are seconds of one process: other cells may have fewer to divide their folds.
         alone = share * (1 if group.protocol is None else self.order.folds)
@@ -268,174 +270,6 @@ class _Worker:
                     fold = outcome.fold - first_fold(cell)
                     self.progress.note(f"{cell}: fold {fold} diverged in epoch {epoch}")
             self.progress.finish(cell, outcomes, share)
-
-    def _results(self, group: Group, graphs: GraphSet) -> list[Result]:
-        first = group.cells[0]
-        if first.selection is not None:
-            choice = choices(first, self.store)
-            train = _Finals(self, group, graphs, parts=len(set(choice)))
-            return [train_chosen(first, graphs, choice, train)]
-        lanes, methods = group.lanes(graphs), group.methods
-        if first.protocol is None:
-            outcomes = fit_baseline(
-                first.task.model, graphs, first.task.features, lanes, first.metric
-            )
-        else:
-            outcomes = self.fit(
-                graphs,
-                [task for task, _ in methods],
-                [protocol for _, protocol in methods if protocol is not None],
-                lanes,
-                checkpoint=self.checkpoints / f"{group.key}.pt",
-                progress=partial(self.progress.epochs, group),
-                keep_weights=any(cell.key in self.order.keep for cell in group.cells),
-            )
-        count = first.folds
-        self._keep(group, graphs, lanes, outcomes)
-        sizes = [(len(lane.split.train), len(lane.split.test)) for lane in lanes] * len(methods)
-        return [
-            Result(cell, outcomes[begin : begin + count], sizes=sizes[begin : begin + count])
-            for begin, cell in zip(range(0, len(outcomes), count), group.cells, strict=True)
-        ]
-
-    def fit(
-        self,
-        graphs: GraphSet,
-        tasks: Sequence[Task],
-        protocols: Sequence[Protocol],
-        lanes: Sequence[Lane],
-        *,
-        checkpoint: Path,
-        progress: Callable[[int], None],
-        keep_weights: bool = False,
-    ) -> list[Outcome]:
-        """Train, with the processes and on the device that the order names."""
-        with _explained(self.order.device):
-            return fit(
-                graphs,
-                tasks,
-                protocols,
-                lanes,
-                device=self.order.device,
-                checkpoint=checkpoint,
-                progress=progress,
-                workers=self.order.folds,
-                keep_weights=keep_weights,
-            )
-
-    def _keep(
-        self, group: Group, graphs: GraphSet, lanes: Sequence[Lane], outcomes: Sequence[Outcome]
-    ) -> None:
-        """Write the models of a group's folds, before its results say that it is finished."""
-        every = [lane for _ in group.methods for lane in lanes]
-        for number, cell in enumerate(group.cells):
-            if cell.key in self.order.keep and cell.protocol is not None:
-                own = slice(number * cell.folds, (number + 1) * cell.folds)
-                keep_fold_models(
-                    self.order.out,
-                    cell,
-                    graphs,
-                    cell.task,
-                    cell.protocol,
-                    every[own],
-                    outcomes[own],
-                )
-
-
-@dataclass
-class _Finals:
-    """Trains the settings that were chosen in a cell's folds, one after the other."""
-
-    worker: _Worker
-    group: Group
-    graphs: GraphSet
-    parts: int  # number of different settings
-    done: int = 0
-
-    def __call__(
-        self, task: Task, protocol: Protocol, lanes: Sequence[Lane], name: str
-    ) -> list[Outcome]:
-        cell = self.group.cells[0]
-        kept = cell.key in self.worker.order.keep
-        outcomes = self.worker.fit(
-            self.graphs,
-            [task],
-            [protocol],
-            lanes,
-            checkpoint=self.worker.checkpoints / f"{self.group.key}.{name}.pt",
-            progress=partial(self._tell, protocol.epochs),
-            keep_weights=kept,
-        )
-        if kept:
-            out = self.worker.order.out
-            keep_fold_models(out, cell, self.graphs, task, protocol, lanes, outcomes)
-        self.done += 1
-        return outcomes
-
-    def _tell(self, epochs: int, done: int) -> None:
-        """Tell how far all of them are, as a part of the epochs that the group shows."""
-        assert self.group.protocol is not None
-        share = (self.done + done / epochs) / self.parts
-        self.worker.progress.epochs(self.group, int(share * self.group.protocol.epochs))
-
-
-class _Rescue:
-    """Cells whose process was killed: each is trained in a process of its own, with no other.
-
-    Not in this one: what was too large for that process may be too large for this one, and the
-    run would end with it.
-    """
-
-    def __init__(self, order: Order, progress: Progress) -> None:
-        self._order, self._progress = order, progress
-        self._kills: Counter[str] = Counter()
-        self.lost: list[Group] = []
-
-    def run(self, abandoned: Sequence[Cell]) -> list[Cell]:
-        """Train such cells again, from their checkpoints; return what is left to be done."""
-        left: list[Cell] = []
-        for group in grouped(abandoned, self._order.device):
-            order = replace(self._order, cells=group.cells, folds=1, is_rescue=True)
-            if (how := run_alone(order)) is None:
-                # They are finished, or an error has kept them from it: that can be told here.
-                release_abandoned(self._order.out / "checkpoints", {c.key for c in group.cells})
-                left += group.cells
-                continue
-            self._kills[group.key] += 1
-            if self._kills[group.key] < _ATTEMPTS:
-                self._progress.note(f"{how}: that cell is trained once more.")
-                left += group.cells
-            else:
-                self._progress.note(f"{how}: that cell is left out.")
-                self.lost.append(group)
-        return left
-
-    def check(self) -> None:
-        """Raise an error if there are cells that could not be trained."""
-        if self.lost:
-            free = Host.here().memory
-            room = "" if free is None else f" ({in_bytes(free)} are free now)"
-            raise GnnVpaError(
-                f"{', '.join(map(str, self.lost))}: every process that trained it was killed, at "
-                f"last with no other beside it, most likely because memory ran out{room}. All "
-                "other cells are finished and kept. With more memory, or a larger limit of the "
-                "container, the same command goes on."
-            )
-
-
-@contextmanager
-def _explained(device: str) -> Iterator[None]:
-    """Say what to do about a GPU that disappears, or that others do not share."""
-    try:
-        yield
-    except RuntimeError as error:
-        reason = str(error).partition("\n")[0]
-        if not reason.startswith("CUDA error"):
-            raise
-        raise GnnVpaError(
-            f"{device} cannot be used ({reason}). What is finished is kept: run the same command "
-            "again when it can, or with --device cpu."
-        ) from error
 
 
 def _tidy(checkpoints: Path, finished: Container[str]) -> None:
@@ -505,41 +339,6 @@ def _about(cell: Cell) -> Iterator[None]:
         yield
     except UsageError as error:
         raise UsageError(f"{cell.dataset}: {error}") from error
-
-
-def _add_signals(
-    store: Store, cells: Iterable[Cell], data: Mapping[str, GraphSet], progress: Progress
-) -> None:
-    """Record what each method starts with, so that nobody needs the data for it later."""
-    lacking = store.without_signals()
-    methods: dict[tuple[str, Task], list[Cell]] = {}
-    for cell in cells:
-        is_trained = cell.protocol is not None and cell.selection is None
-        if cell.key in lacking and is_trained and cell.content in data:
-            methods.setdefault((cell.content, cell.task), []).append(cell)
-    told: set[str] = set()
-    for (content, task), of_method in methods.items():
-        try:
-            signals = initial_signals(data[content], task)
-        except GnnVpaError as error:
-            if not task.source:
-                raise
-            if task.model not in told:  # whatever its options are
-                told.add(task.model)
-                progress.note(f"{task.model}: its signal at the start is not recorded: {error}")
-            continue
-        store.add_signals(of_method, signals)
-
-
-def _add_ceilings(store: Store, cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
-    """Record the best accuracy that any message-passing network can have on the data of cells."""
-    known = store.ceilings()
-    for content, kind in dict.fromkeys((cell.content, cell.task.features) for cell in cells):
-        graphs = data.get(content)
-        if graphs is None or (content, kind) in known or kind_of(graphs.y) != "classes":
-            continue
-        if bool(known_targets(graphs.y).all()):
-            store.add_ceiling(content, kind, ceiling(graphs, kind, _ROUNDS)[-1])
 
 
 def _is_possible(cell: Cell, graphs: GraphSet, progress: Progress) -> bool:
