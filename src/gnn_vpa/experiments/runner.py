@@ -19,10 +19,12 @@ from .cell import Cell
 from .finals import choices
 from .groups import Group, first_fold, grouped, lanes_of
 from .identity import Identified, identify
+from .journal import FOLDER as LIVE
+from .journal import Journal
 from .kept import is_kept, kept_keys
-from .locks import is_abandoned, release_abandoned, try_lock
+from .locks import check_locks, check_still_mine, is_abandoned, release_abandoned, try_lock
 from .memory import DataSize, memory_of_process, reason
-from .progress import Progress
+from .progress import Progress, Several
 from .provenance import device_name
 from .remarks import remarks
 from .rescue import Rescue
@@ -77,7 +79,7 @@ def run_grid(
     progress = progress or Progress()
     device = resolve_device(device)
     checkpoints = Path(out) / CHECKPOINTS
-    with Store(out) as store:
+    with Store(out) as store, ExitStack() as stack:
         finished = store.finished()
         _tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
@@ -100,6 +102,10 @@ def run_grid(
             progress.note(text)
         pending = [cell for cell in pending if _is_possible(cell, data[cell.content], progress)]
         _register(store, found)
+        if pending:
+            check_locks(Path(out) / LIVE)
+            journal = stack.enter_context(Journal(out, device))
+            progress = Several(progress, journal)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending:
             session = store.begin(device_name(device), configuration or {})
@@ -139,8 +145,10 @@ def assist(order: Order, progress: Progress) -> None:
         if pending:
             _register(store, found)
             session = store.begin(device_name(order.device), {})
-            with single_thread(order.device):
-                _Worker(store, session, found.data, progress, replace(order, cells=pending)).run()
+            mine = replace(order, cells=pending)
+            with single_thread(order.device), Journal(order.out, order.device) as journal:
+                told = Several(progress, journal)
+                _Worker(store, session, found.data, told, mine).run()
             store.end(session)
 
 
@@ -262,6 +270,8 @@ class _Worker:
         # Recorded are seconds of one process: other cells may have fewer to divide their folds.
         alone = share * (1 if group.protocol is None else self.order.folds)
         self.store.record(results, session=self.session, seconds=alone, device=self.order.device)
+        for cell in group.cells:
+            check_still_mine(self.checkpoints / f"{cell.key}.lock")
         _tidy(self.checkpoints, {cell.key for cell in group.cells})
         for cell, outcomes, *_ in results:
             del self.unreported[cell.key]
