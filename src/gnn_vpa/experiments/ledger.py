@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .cell import Cell
 from .groups import Group, first_fold
-from .locks import is_abandoned, try_lock
+from .locks import check_still_mine, is_abandoned, try_lock
 from .progress import Progress
 from .store import Result, Store
 from .train_group import CHECKPOINTS
@@ -91,6 +91,8 @@ class Ledger:
         # Recorded are seconds of one process: other cells may have fewer to divide their folds.
         alone = share * (1 if group.protocol is None else folds)
         self.store.record(results, session=session, seconds=alone, device=device)
+        for cell in group.cells:
+            check_still_mine(self.checkpoints / f"{cell.key}.lock")
         tidy(self.checkpoints, {cell.key for cell in group.cells})
         for cell, outcomes, *_ in results:
             del self.unreported[cell.key]

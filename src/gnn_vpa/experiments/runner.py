@@ -19,11 +19,13 @@ from .cell import Cell
 from .finals import chosen
 from .groups import Group, grouped, lanes_of
 from .identity import Identified, identify
+from .journal import FOLDER as LIVE
+from .journal import Journal
 from .kept import is_kept, kept_keys
 from .ledger import Ledger, tidy
-from .locks import release_abandoned
+from .locks import check_locks, release_abandoned
 from .memory import DataSize, memory_of_process, reason
-from .progress import Progress
+from .progress import Progress, Several
 from .provenance import device_name
 from .remarks import remarks
 from .rescue import Rescue
@@ -78,7 +80,7 @@ def run_grid(
     progress = progress or Progress()
     device = resolve_device(device)
     checkpoints = Path(out) / CHECKPOINTS
-    with Store(out) as store:
+    with Store(out) as store, ExitStack() as stack:
         finished = store.finished()
         tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
@@ -101,6 +103,10 @@ def run_grid(
             progress.note(text)
         pending = [cell for cell in pending if _is_possible(cell, data[cell.content], progress)]
         _register(store, found)
+        if pending:
+            check_locks(Path(out) / LIVE)
+            journal = stack.enter_context(Journal(out, device))
+            progress = Several(progress, journal)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending:
             session = store.begin(device_name(device), configuration or {})
@@ -140,8 +146,10 @@ def assist(order: Order, progress: Progress) -> None:
         if pending:
             _register(store, found)
             session = store.begin(device_name(order.device), {})
-            with single_thread(order.device):
-                _Worker(store, session, found.data, progress, replace(order, cells=pending)).run()
+            mine = replace(order, cells=pending)
+            with single_thread(order.device), Journal(order.out, order.device) as journal:
+                told = Several(progress, journal)
+                _Worker(store, session, found.data, told, mine).run()
             store.end(session)
 
 
