@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import pandas as pd
 import pytest
@@ -29,6 +29,7 @@ from gnn_vpa.experiments import (
     train_group,
 )
 from gnn_vpa.experiments.crew import Crew, gather
+from gnn_vpa.experiments.ledger import Ledger
 from gnn_vpa.experiments.mps import Sharing
 from gnn_vpa.experiments.store import query
 from gnn_vpa.experiments.workers import Order
@@ -82,7 +83,7 @@ def trained(fake_fit: FakeFit, monkeypatch: pytest.MonkeyPatch) -> Trained:
 class Threads:
     """Stands for `Assistants`: carries orders out by threads."""
 
-    environments: list[Mapping[str, str]] = []  # noqa: RUF012: noted by tests
+    environments: ClassVar[list[Mapping[str, str]]] = []  # of all that were made
 
     def __init__(self, orders: Sequence[Order], environment: Mapping[str, str]) -> None:
         self.environments.append(environment)
@@ -149,15 +150,13 @@ def test_one_process_leaves_a_group_alone_whose_first_cell_another_has(
     cells = list(identify(_cells(seeds=1)[:3]).cells)
     (group,) = grouped([cell for cell in cells if cell.task.aggr != "max"], "cuda")
     with Store(tmp_path) as store, ExitStack() as locks:
-        worker = runner._Worker(store, 1, {}, Progress(), Order(cells, tmp_path, None, "cuda:1"))
-        other = runner._Worker(store, 1, {}, Progress(), Order(cells, tmp_path, None, "cuda:0"))
-        assert other._claim(group.cells[0], locks, [], [])
+        one, other = (Ledger(store, cells, tmp_path, Progress()) for _ in range(2))
+        assert other.claim(group.cells[0], locks, [], [])
         taken: list[Cell] = []
-        assert worker._claim_group(group, locks, taken, []) == []
+        assert one.claim_group(group, locks, taken, []) == []
         assert taken == list(group.cells)
         # Another grouping may have taken that cell for hours: what is idle takes the rest.
-        worker.is_idle = True
-        assert worker._claim_group(group, locks, [], []) == list(group.cells[1:])
+        assert one.claim_group(group, locks, [], [], is_idle=True) == list(group.cells[1:])
 
 
 def _orders(

@@ -32,7 +32,7 @@ PROCESSES = 3
 CONTROL = "nvidia-cuda-mps-control"
 """The program that starts the service, asks it and ends it."""
 
-# Processes start for ten seconds, and two of them are 1.19 times as fast as one: from about a minute
+# Processes start for ten seconds, and two of them are 1.19 times as fast as one: from a minute
 # of one process on they pay, or three minutes of three that share a GPU (`typical_paces`).
 _LEAST_S = 180.0
 _LEAST_GROUPS = 3  # for each GPU

@@ -1,9 +1,9 @@
 """Running a grid: each cell once, whatever happens in between."""
 
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UsageError
@@ -17,12 +17,15 @@ from .baselines import obstacle
 from .cell import Cell
 from .crew import gather
 from .devices import resolve_devices
-from .finals import choices
-from .groups import Group, first_fold, grouped, lanes_of
+from .finals import chosen
+from .groups import Group, grouped, lanes_of
 from .identity import Identified, identify
+from .journal import FOLDER as LIVE
+from .journal import Journal
 from .kept import is_kept, kept_keys
-from .locks import is_abandoned, release_abandoned, try_lock
-from .progress import Progress
+from .ledger import Ledger, tidy
+from .locks import check_locks, release_abandoned
+from .progress import Progress, Several
 from .provenance import device_name
 from .remarks import remarks
 from .rescue import Rescue
@@ -79,9 +82,9 @@ def run_grid(
     progress = progress or Progress()
     devices = resolve_devices(device)
     checkpoints = Path(out) / CHECKPOINTS
-    with Store(out) as store:
+    with Store(out) as store, ExitStack() as stack:
         finished = store.finished()
-        _tidy(checkpoints, finished)  # after processes that ended before they could
+        tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
         found = identify(cells, data_dir, dataset_names(out))
         for note in found.notes:
@@ -102,6 +105,10 @@ def run_grid(
             progress.note(text)
         pending = [cell for cell in pending if _is_possible(cell, data[cell.content], progress)]
         _register(store, found)
+        if pending:
+            check_locks(Path(out) / LIVE)
+            journal = stack.enter_context(Journal(out, devices[0]))
+            progress = Several(progress, journal)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending:
             session = store.begin(device_name(devices[0]), configuration or {})
@@ -143,8 +150,10 @@ def assist(order: Order, progress: Progress) -> None:
             _register(store, found)
             share_gpu(order.sharing)
             session = store.begin(device_name(order.device), {})
-            with single_thread(order.device):
-                _Worker(store, session, found.data, progress, replace(order, cells=pending)).run()
+            mine = replace(order, cells=pending)
+            with single_thread(order.device), Journal(order.out, order.device) as journal:
+                told = Several(progress, journal)
+                _Worker(store, session, found.data, told, mine).run()
             store.end(session)
 
 
@@ -163,36 +172,32 @@ class _Worker:
     progress: Progress
     order: Order
     rescue: Rescue | None = None  # of cells whose process was killed; None: not done here
-    finished: set[str] = field(default_factory=set)  # keys of cells, as far as known here
-    latest: int = 0  # number of the last cell that is known to be finished
     is_idle: bool = False  # whether others had taken all cells when it last looked
 
     def __post_init__(self) -> None:
-        # By key: cells of which the progress has not been told yet.
-        self.unreported = {cell.key: cell for cell in self.order.cells}
-        self.checkpoints = self.order.out / CHECKPOINTS
-        self.train = GroupTrainer(
-            self.order.out, self.order.device, self.progress, self.order.folds, self.order.keep
-        )
+        order, progress = self.order, self.progress
+        self.ledger = Ledger(self.store, order.cells, order.out, progress, order.is_rescue)
+        self.train = GroupTrainer(order.out, order.device, progress, order.folds, order.keep)
 
     def run(self) -> None:
         """Run each cell that no other process runs, until all are finished."""
+        ledger = self.ledger
         pending: Sequence[Cell] = self.order.cells
         while pending:
             taken: list[Cell] = []
             abandoned: list[Cell] = []
             for group in self._grouped(pending):
                 with ExitStack() as locks:
-                    mine = self._claim_group(group, locks, taken, abandoned)
+                    mine = ledger.claim_group(group, locks, taken, abandoned, self.is_idle)
                     # Without those that are taken the rest may be less alike.
                     for rest in self._grouped(mine):
                         self._try(rest)
-                        self._look_around()
-            self._look_around()
+                        ledger.look_around()
+            ledger.look_around()
             self.is_idle = len(taken) + len(abandoned) == len(pending)
             if abandoned and not taken and self.rescue is not None:
                 abandoned = self.rescue.run(abandoned)
-                self._look_around()
+                ledger.look_around()
             elif taken and self.is_idle:
                 self.progress.wait(taken)
                 time.sleep(_POLL_S)
@@ -203,57 +208,16 @@ class _Worker:
     def watch(self, assistants: Assistants) -> None:
         """Let other processes train, and tell what they finish, until they have left."""
         while assistants.are_at_work():
-            self._look_around()
+            self.ledger.look_around()
             time.sleep(_POLL_S)
-        self._look_around()
-        if left := len(self.unreported):
+        self.ledger.look_around()
+        if left := len(self.ledger.unreported):
             self.progress.note(
                 f"All other processes have left: this one goes on with {left} cells."
             )
 
     def _grouped(self, cells: Sequence[Cell]) -> list[Group]:
         return grouped(cells, self.order.device, self.order.parts)
-
-    def _claim_group(
-        self, group: Group, locks: ExitStack, taken: list[Cell], abandoned: list[Cell]
-    ) -> list[Cell]:
-        """Return the cells of a group that are to be run here.
-
-        Whoever has the first takes the others too: two processes that come at the same time do not
-        divide a group between them. One that has nothing else to do takes what it can have.
-        """
-        mine: list[Cell] = []
-        for place, cell in enumerate(group.cells, 1):
-            if self._claim(cell, locks, taken, abandoned):
-                mine.append(cell)
-            elif cell in taken[-1:] and not mine and not self.is_idle:
-                taken += group.cells[place:]
-                break
-        return mine
-
-    def _claim(
-        self, cell: Cell, locks: ExitStack, taken: list[Cell], abandoned: list[Cell]
-    ) -> bool:
-        """Return whether a cell is to be run here: it is not finished, nor taken by others."""
-        if cell.key in self.finished:
-            return False
-        path = self.checkpoints / f"{cell.key}.lock"
-        if not self.order.is_rescue and is_abandoned(path):
-            if not self.store.is_finished(cell.key):
-                abandoned.append(cell)
-            return False
-        if not locks.enter_context(try_lock(path)):
-            taken.append(cell)
-            return False
-        return not self.store.is_finished(cell.key)
-
-    def _look_around(self) -> None:
-        """Take note of what is finished, and tell of what other processes have done."""
-        for number, key in self.store.finished_since(self.latest):
-            self.latest = number
-            self.finished.add(key)
-            if (cell := self.unreported.pop(key, None)) is not None:
-                self.progress.elsewhere(cell)
 
     def _try(self, group: Group) -> None:
         """Run cells, and go on with the others where those that train their folds are killed."""
@@ -268,28 +232,15 @@ class _Worker:
     def _run(self, group: Group) -> None:
         self.progress.start(group)
         started = time.perf_counter()
-        first = group.cells[0]
-        choice = None if first.selection is None else choices(first, self.store)
-        results = self.train(group, self.data[group.content], choice)
-        share = (time.perf_counter() - started) / len(group.cells)
-        # Recorded are seconds of one process: other cells may have fewer to divide their folds.
-        alone = share * (1 if group.protocol is None else self.order.folds)
-        self.store.record(results, session=self.session, seconds=alone, device=self.order.device)
-        _tidy(self.checkpoints, {cell.key for cell in group.cells})
-        for cell, outcomes, *_ in results:
-            del self.unreported[cell.key]
-            for outcome in outcomes:
-                if (epoch := outcome.diverged_epoch) is not None:
-                    fold = outcome.fold - first_fold(cell)
-                    self.progress.note(f"{cell}: fold {fold} diverged in epoch {epoch}")
-            self.progress.finish(cell, outcomes, share)
-
-
-def _tidy(checkpoints: Path, finished: Container[str]) -> None:
-    """Remove what finished cells leave, also a lock whose owner was killed."""
-    for path in checkpoints.glob("*"):
-        if path.name.partition(".")[0] in finished:
-            path.unlink(missing_ok=True)
+        results = self.train(group, self.data[group.content], chosen(group, self.store))
+        self.ledger.record(
+            group,
+            results,
+            session=self.session,
+            device=self.order.device,
+            seconds=time.perf_counter() - started,
+            folds=self.order.folds,
+        )
 
 
 def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 from ..errors import GnnVpaError
 from ..graphs import GraphSet
 from ..training import Lane, Outcome, Protocol, Task, fit
+from ..training.task import Curves
 from .baselines import fit_baseline
 from .finals import train_chosen
-from .groups import Group
+from .groups import Group, first_fold
 from .kept import keep_fold_models
-from .progress import Progress
+from .progress import Grown, Progress
 from .store import Result
 
 CHECKPOINTS = "checkpoints"
@@ -76,6 +77,7 @@ class GroupTrainer:
                 lanes,
                 checkpoint=f"{group.key}.pt",
                 progress=partial(self.progress.epochs, group),
+                curves=partial(self._grown, group),
                 keep_weights=any(cell.key in self.keep for cell in group.cells),
             )
         count = first.folds
@@ -95,6 +97,7 @@ class GroupTrainer:
         *,
         checkpoint: str,
         progress: Callable[[int], None],
+        curves: Callable[[Sequence[int], Sequence[Curves]], None],
         keep_weights: bool = False,
     ) -> list[Outcome]:
         """Train, with as many processes and on the device that was said."""
@@ -107,9 +110,21 @@ class GroupTrainer:
                 device=self.device,
                 checkpoint=self.out / CHECKPOINTS / checkpoint,
                 progress=progress,
+                curves=curves,
                 workers=self.folds,
                 keep_weights=keep_weights,
             )
+
+    def _grown(self, group: Group, places: Sequence[int], curves: Sequence[Curves]) -> None:
+        """Tell the curves of trainings, which go fold by fold and cell after cell."""
+        each = [divmod(place, group.cells[0].folds) for place in places]
+        self.progress.curves(
+            group,
+            [
+                Grown(group.cells[cell], fold, grown)
+                for (cell, fold), grown in zip(each, curves, strict=True)
+            ],
+        )
 
     def _keep(
         self, group: Group, graphs: GraphSet, lanes: Sequence[Lane], outcomes: Sequence[Outcome]
@@ -146,6 +161,7 @@ class _Finals:
             lanes,
             checkpoint=f"{self.group.key}.{name}.pt",
             progress=partial(self._tell, protocol.epochs),
+            curves=partial(self._grown, lanes),
             keep_weights=kept,
         )
         if kept:
@@ -159,6 +175,15 @@ class _Finals:
         assert self.group.protocol is not None
         share = (self.done + done / epochs) / self.parts
         self.trainer.progress.epochs(self.group, int(share * self.group.protocol.epochs))
+
+    def _grown(
+        self, lanes: Sequence[Lane], places: Sequence[int], curves: Sequence[Curves]
+    ) -> None:
+        """Tell the curves of final runs: those of one seed for each fold."""
+        cell = self.group.cells[0]
+        folds = [lanes[place].fold - first_fold(cell) for place in places]
+        grown = [Grown(cell, fold, own) for fold, own in zip(folds, curves, strict=True)]
+        self.trainer.progress.curves(self.group, grown)
 
 
 @contextmanager

@@ -130,7 +130,8 @@ class OwnFamily(Family):
             yield from super().train(job)
             return
         for number, training in enumerate(job.trainings):
-            yield from super().train(Job(job.place + number, [training], pause=job.pause))
+            place = job.place + number
+            yield from super().train(job._replace(place=place, trainings=[training], state=None))
 
     def _group(self, trainings: Sequence[Training]) -> Group:
         kind = LoopGroup if self._alone else LanesGroup
