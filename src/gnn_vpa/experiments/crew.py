@@ -28,6 +28,7 @@ class Crew:
         environment: Variables of the others.
 
     Example:
+        >>> from pathlib import Path
         >>> Crew(Order([], Path("runs/none"), None, "cpu")).others
         []
     """
@@ -56,6 +57,7 @@ def gather(
         progress: Told what was decided.
 
     Example:
+        >>> from pathlib import Path
         >>> order = Order([], Path("runs/none"), None, "cpu")
         >>> with gather(order, ["cpu"], {}, 1, Progress()) as crew:
         ...     crew.mine.folds
