@@ -302,13 +302,14 @@ def outlook(
     whole, alone = makespan(seconds, slots, start, first), makespan(seconds, slots)
     total, before = sum(seconds), sum(each.seconds for each in known)
     if total == 0:
-        limit = "nothing that takes time"
-    elif whole >= 2 * alone:
+        return Outlook(slots, whole, "nothing that takes time")
+    uneven, more = alone * slots / total, total / before
+    if whole >= 2 * alone:
         limit = "the start of processes"
-    elif alone <= 1.05 * total / slots:
+    elif max(uneven, more) < 1.05:
         limit = "the work itself"
-        if total >= 1.05 * before:
-            limit += f", {total / before - 1:.0%} more of it in {len(parts)} smaller groups"
+    elif more >= uneven:
+        limit = f"that {len(parts)} smaller groups take {more - 1:.0%} more work"
     elif alone <= 1.05 * max(seconds):
         longest = max(parts, key=lambda each: each.seconds)
         limit = f"the longest group, {longest.group}"
