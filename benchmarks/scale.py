@@ -2,7 +2,8 @@
 
 The times of a grid's cells in one process predict what several take: `experiments.places` simulates
 the schedule, as `--plan` does, with the time that a process takes to begin. Processes beyond the
-cores share them.
+cores share them. On a busy machine cells take another time at every moment; so each run is also
+simulated with the times that its own cells took, which checks the schedule alone.
 """
 
 import os
@@ -13,7 +14,8 @@ from pathlib import Path
 
 from gnn_vpa.experiments import expand, grouped, paces_of_run, run_grid
 from gnn_vpa.experiments.places import Places
-from gnn_vpa.experiments.schedule import expect
+from gnn_vpa.experiments.schedule import expect, makespan
+from gnn_vpa.experiments.store import query
 from gnn_vpa.experiments.workers import Order, run_alone
 from gnn_vpa.host import Host
 from gnn_vpa.training import Protocol
@@ -23,11 +25,12 @@ from ._record import Record
 PROCESSES = (1, 2, 4)
 COLUMNS = {
     "processes": "{}",
-    "start of a process": "{:.1f} s",
+    "cores": "{}",
+    "start": "{:.1f} s",
     "predicted": "{:.1f} s",
+    "simulated": "{:.1f} s",
     "measured": "{:.1f} s",
-    "measured / predicted": "{:.2f}",
-    "load before": "{:.1f}",
+    "load": "{:.1f}",
 }
 
 
@@ -37,17 +40,29 @@ def report(counts: Sequence[int], epochs: int, record: Record) -> None:
         ["MUTAG"], ["gin", "gcn", "sgc"], protocol=Protocol(epochs=epochs), folds=10, seeds=(0, 1)
     ).cells
     cores = Host.here().cores
-    table = record.table("scale", f"{len(cells)} cells of {epochs} epochs, {cores} cores", COLUMNS)
+    table = record.table("scale", f"{len(cells)} cells of {epochs} epochs", COLUMNS)
     with tempfile.TemporaryDirectory() as folder:
         run_grid(cells, Path(folder, "paces"), device="cpu", workers=1)  # warms up, and is timed
-        paces = paces_of_run(Path(folder, "paces"), "cpu")
+        planned = expect(grouped(cells, "cpu"), paces_of_run(Path(folder, "paces"), "cpu"))
         for count in counts:
+            start, load, out = _start(Path(folder)), os.getloadavg()[0], Path(folder, str(count))
             begin = time.perf_counter()
-            run_alone(Order([], Path(folder), None, "cpu"))  # a process that finds nothing to do
-            start = time.perf_counter() - begin
-            load, begin = os.getloadavg()[0], time.perf_counter()
-            run_grid(cells, Path(folder, str(count)), device="cpu", workers=count)
+            run_grid(cells, out, device="cpu", workers=count)
             measured = time.perf_counter() - begin
             places = Places("processes", count, slower=max(1.0, count / cores), start=start)
-            ahead = places.outlook(expect(grouped(cells, "cpu"), paces, gpu=False), count)
-            table.row(count, start, ahead.seconds, measured, measured / ahead.seconds, load)
+            predicted = places.outlook(planned, count).seconds
+            simulated = makespan(_seconds(out), count, start, first=0.0)
+            table.row(count, cores, start, predicted, simulated, measured, load)
+
+
+def _start(folder: Path) -> float:
+    """Return the seconds of a process that finds nothing to do."""
+    begin = time.perf_counter()
+    run_alone(Order([], folder, None, "cpu"))
+    return time.perf_counter() - begin
+
+
+def _seconds(out: Path) -> list[float]:
+    """Return the seconds that each cell of a run took."""
+    rows = query(out, "SELECT sum(seconds) AS seconds FROM folds GROUP BY cell")
+    return [row["seconds"] for row in rows]

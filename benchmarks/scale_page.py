@@ -14,7 +14,7 @@ from gnn_vpa.analysis.figures._svg import WIDTH, Scale, element, path, picture, 
 from gnn_vpa.experiments import Cell, format_duration, grouped, preset
 from gnn_vpa.experiments.estimate import Pace, setting_of
 from gnn_vpa.experiments.mps import PROCESSES
-from gnn_vpa.experiments.schedule import START_S, Outlook, Planned, doublings, expect, outlook
+from gnn_vpa.experiments.schedule import START_S, Outlook, doublings, expect, outlook
 from gnn_vpa.experiments.store import query
 from gnn_vpa.files import write_whole
 
@@ -65,10 +65,11 @@ _CHECKED = """\
 `python -m benchmarks scale` runs a grid of small cells on the CPU with one process, predicts what
 several take from its cells' times, and measures it. Processes beyond the cores share them. The
 load is the number of programs that wanted a core just before: where it is more than the cores,
-what is measured is mostly a matter of the others.
+cells take another time at every moment. So each run is also simulated with the times that its own
+cells took, which checks the schedule alone; the measured time is divided by both.
 
-| processes | cores | start of a process | predicted | measured | ratio | load before |
-|---|---|---|---|---|---|---|
+| processes | cores | start | predicted | simulated | measured | by first | by second | load |
+|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -76,18 +77,23 @@ class Grid(NamedTuple):
     """A grid, and what is expected of it on each number of GPUs."""
 
     name: str
-    cells: Sequence[Cell]
-    planned: Sequence[Planned]
+    cells: int
+    groups: int
+    ahead: list[Outlook]
 
-    def outlooks(self) -> list[Outlook]:
-        return [outlook(self.planned, PROCESSES * gpus, START_S["cuda"]) for gpus in GPUS]
+    @classmethod
+    def of(cls, name: str, cells: Sequence[Cell], paces: Sequence[Pace]) -> "Grid":
+        planned = expect(grouped(cells, "cuda"), paces)
+        ahead = [outlook(planned, PROCESSES * gpus, START_S["cuda"]) for gpus in GPUS]
+        return cls(name, len(cells), len(planned), ahead)
 
 
 def write_page(root: Path) -> Path:
     """Write the page and its figure into a repository, and return the page."""
     page = root / "docs" / "scale.md"
-    write_whole(root / "docs" / "img" / "scale.svg", figure(grids(root)) + "\n")
-    write_whole(page, page_text(root))
+    of_grids = grids(root)
+    write_whole(root / "docs" / "img" / "scale.svg", figure(of_grids))
+    write_whole(page, page_text(of_grids, root))
     return page
 
 
@@ -98,9 +104,7 @@ def grids(root: Path) -> list[Grid]:
         "`reproduce paper`": preset("paper"),
         f"Table 1 with {SEEDS} seeds": preset("table1", seeds=range(SEEDS)),
     }
-    return [
-        Grid(name, cells, expect(grouped(cells, "cuda"), paces)) for name, cells in asked.items()
-    ]
+    return [Grid.of(name, cells, paces) for name, cells in asked.items()]
 
 
 def recorded_paces(folder: Path) -> list[Pace]:
@@ -126,33 +130,36 @@ def recorded_paces(folder: Path) -> list[Pace]:
     ]
 
 
-def page_text(root: Path) -> str:
+def page_text(of_grids: Sequence[Grid], root: Path) -> str:
     """Return the page."""
-    paper, large = grids(root)
+    paper, large = of_grids
     assumed = _ASSUMED.format(
-        one=paper.outlooks()[0].seconds, seen=SEEN_S, start=START_S["cuda"], large=large.name
+        one=paper.ahead[0].seconds, seen=SEEN_S, start=START_S["cuda"], large=large.name
     )
     rows = "\n".join(map(_row, _measured(root)))
     return "\n".join([_INTRODUCTION, _table(paper), _table(large), assumed, _CHECKED + rows]) + "\n"
 
 
 def _table(grid: Grid) -> str:
-    ahead = grid.outlooks()
+    ahead = grid.ahead
     rows = [
         f"| {gpus} | {format_duration(each.seconds)} | {ahead[0].seconds / each.seconds:.1f} "
         f"| {each.limit} |"
         for gpus, each in zip(GPUS, ahead, strict=True)
     ]
-    title = f"## {grid.name}: {len(grid.cells):,} cells, {len(grid.planned)} groups"
+    title = f"## {grid.name}: {grid.cells:,} cells, {grid.groups} groups"
     header = ["| GPUs | time | times as fast as one | limited by |", "|---|---|---|---|"]
     return "\n".join([title, "", *header, *rows, ""])
 
 
 def _row(row: Mapping[str, str]) -> str:
-    predicted, measured = float(row["predicted"]), float(row["measured"])
+    start, predicted, simulated, measured = (
+        float(row[name]) for name in ("start", "predicted", "simulated", "measured")
+    )
     return (
-        f"| {row['processes']} | {row['cores']} | {float(row['start']):.1f} s | {predicted:.1f} s "
-        f"| {measured:.1f} s | {measured / predicted:.2f} | {row['load']} |"
+        f"| {row['processes']} | {row['cores']} | {start:.1f} s | {predicted:.1f} s "
+        f"| {simulated:.1f} s | {measured:.1f} s | {measured / predicted:.2f} "
+        f"| {measured / simulated:.2f} | {row['load']} |"
     )
 
 
@@ -163,7 +170,7 @@ def _measured(root: Path) -> list[dict[str, str]]:
 
 def figure(of_grids: Sequence[Grid]) -> str:
     """Draw the time against the number of GPUs, and what a perfect division would take."""
-    times = [[ahead.seconds / 60 for ahead in grid.outlooks()] for grid in of_grids]
+    times = [[ahead.seconds / 60 for ahead in grid.ahead] for grid in of_grids]
     least = min(min(series) for series in times) / 2
     x = Scale(1.0, float(GPUS[-1]), _LEFT, _RIGHT, log=True)
     y = Scale(least, max(max(series) for series in times) * 1.5, _BOTTOM, _TOP, log=True)
@@ -181,7 +188,7 @@ def figure(of_grids: Sequence[Grid]) -> str:
         parts.append(text(name, _RIGHT, y(series[-1]) - 8, fill=colour, text_anchor="end"))
         said.append(f"{name} from {series[0]:.0f} to {series[-1]:.0f} minutes")
     description = f"{'; '.join(said)}, on 1 to {GPUS[-1]} GPUs; dashed: divided without a loss."
-    return picture(_BOTTOM + 36, "Time against the number of GPUs", description, parts)
+    return picture(_BOTTOM + 36, "Time against the number of GPUs", description, parts) + "\n"
 
 
 def _axes(x: Scale, y: Scale) -> Iterator[str]:

@@ -15,7 +15,7 @@ from ..training.workers import Killed
 from .afterwards import add_ceilings, add_signals
 from .baselines import obstacle
 from .cell import Cell
-from .crew import gather
+from .crew import Crew, gather
 from .devices import resolve_devices
 from .finals import chosen
 from .groups import Group, grouped, lanes_of
@@ -116,14 +116,8 @@ def run_grid(
                 order = Order(stage, Path(out), data_dir, devices[0], keep=keep)
                 try:
                     with gather(order, devices, data, workers, progress) as crew:
-                        mine = crew.mine
-                        rescue = Rescue(mine, progress)
-                        worker = _Worker(store, session, data, progress, mine, rescue)
-                        with Assistants(crew.others, crew.environment) as assistants:
-                            if crew.is_watched:
-                                worker.watch(assistants)
-                            with single_thread(mine.device):
-                                worker.run()
+                        rescue = Rescue(crew.mine, progress)
+                        _Worker(store, session, data, progress, crew.mine, rescue).run_with(crew)
                 finally:
                     release_abandoned(checkpoints)
             store.end(session)
@@ -205,9 +199,19 @@ class _Worker:
         if self.rescue is not None:
             self.rescue.check()
 
-    def watch(self, assistants: Assistants) -> None:
+    def run_with(self, crew: Crew) -> None:
+        """Run each cell once, together with processes beside this one."""
+        watched = crew.is_watched
+        with Assistants(crew.others, crew.environment, alone=watched) as others:
+            if watched:
+                self._watch(others)
+            if not watched or self.ledger.unreported:
+                with single_thread(self.order.device):
+                    self.run()
+
+    def _watch(self, others: Assistants) -> None:
         """Let other processes train, and tell what they finish, until they have left."""
-        while assistants.are_at_work():
+        while others.are_at_work():
             self.ledger.look_around()
             time.sleep(_POLL_S)
         self.ledger.look_around()
