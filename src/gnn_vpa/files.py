@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], *, lasting: bool = True) -> Iterator[Path]:
     """Give a temporary file to write to, and let it take the place of ``path`` in the end.
 
     The temporary file is in the same folder, which is made where it is not there, and has the same
     ending, from which matplotlib and others tell the format. Its content is on the disk before it
     takes the place of another. A link stays a link, to a new content. What is no plain file, like
     ``/dev/stdout``, is written to as it is.
+
+    Args:
+        path: The file.
+        lasting: Whether to wait until it is on the disk. What is only of use while this process
+            lives need not be: it is whole to whoever reads it, unless the machine itself fails.
 
     Raises:
         OSError: It cannot be written; ``filename`` says which file. Nothing has changed.
@@ -49,9 +54,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             if target.exists():
                 part.chmod(stat.S_IMODE(target.stat().st_mode))
             yield part
-            _sync(part)
+            if lasting:
+                _sync(part)
             part.replace(target)
-            _sync(target.parent)
+            if lasting:
+                _sync(target.parent)
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
@@ -61,8 +68,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise
 
 
-def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+def write_whole(
+    path: str | os.PathLike[str], content: str | bytes, *, lasting: bool = True
+) -> None:
     """Write a file whole or not at all; text as UTF-8, with line ends as they are.
+
+    Args:
+        path: The file.
+        content: What is to be in it.
+        lasting: See `replacing`.
 
     Example:
         >>> import tempfile
@@ -71,7 +85,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
         ...     Path(folder, "a.txt").read_text(encoding="utf-8")
         'ä'
     """
-    with replacing(path) as part:
+    with replacing(path, lasting=lasting) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
 
 

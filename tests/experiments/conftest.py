@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from gnn_vpa.experiments import identity, runner
+from gnn_vpa.experiments import identity, train_group
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.training import Lane, Outcome
 
@@ -60,7 +60,7 @@ def fake_fit(monkeypatch: pytest.MonkeyPatch, toy: GraphSet) -> FakeFit:
         return replace(toy, name=source, graph_attributes=mark)
 
     fake = FakeFit()
-    monkeypatch.setattr(runner, "fit", fake)
+    monkeypatch.setattr(train_group, "fit", fake)
     monkeypatch.setattr(identity, "load", load)
     monkeypatch.setattr(identity, "archive_content", lambda _: None)  # a toy may be called MUTAG
     return fake

@@ -22,6 +22,7 @@ from gnn_vpa.experiments import (
     read_folds,
     run_grid,
     runner,
+    train_group,
     try_lock,
 )
 from gnn_vpa.experiments.groups import shortened
@@ -111,7 +112,7 @@ def test_each_cell_gets_its_own_outcomes(
             for lane in lanes
         ]
 
-    monkeypatch.setattr(runner, "fit", fit)
+    monkeypatch.setattr(train_group, "fit", fit)
     cells = expand(["MUTAG"], protocol=Protocol(epochs=3), folds=4, seeds=[0, 1]).cells
     seen = Seen()
     run_grid(cells, tmp_path, device="cpu", progress=seen, workers=1)

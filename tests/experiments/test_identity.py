@@ -202,7 +202,7 @@ def test_data_sets_without_results_take_no_part_in_names(
 ) -> None:
     _run(toy, out=tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("gnn_vpa.experiments.runner.fit", _interrupted)
+        patch.setattr("gnn_vpa.experiments.train_group.fit", _interrupted)
         with pytest.raises(KeyboardInterrupt):
             _run(_other(toy), out=tmp_path)
     assert set(read_folds(tmp_path)["dataset"]) == {"toy"}

@@ -15,14 +15,17 @@ from gnn_vpa.experiments import (
     Cell,
     Progress,
     Store,
+    afterwards,
     expand,
     identify,
     read_ceilings,
     read_curves,
     read_folds,
     read_provenance,
+    rescue,
     run_grid,
     runner,
+    train_group,
     try_lock,
 )
 from gnn_vpa.experiments.groups import Group
@@ -124,11 +127,11 @@ def test_a_failing_cell_leaves_those_before_it(
             raise OSError(errno.ENOSPC, "No space left on device")
         return fake_fit(*args, **settings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(runner, "fit", fit)
+    monkeypatch.setattr(train_group, "fit", fit)
     with pytest.raises(OSError, match="No space"):
         run_grid(_cells(), tmp_path, device="cpu")
     assert len(read_folds(tmp_path)) == 2 * 4
-    monkeypatch.setattr(runner, "fit", fake_fit)
+    monkeypatch.setattr(train_group, "fit", fake_fit)
     run_grid(_cells(), tmp_path, device="cpu")
     assert len(fake_fit.calls) == 4
 
@@ -141,7 +144,7 @@ def test_a_gpu_that_disappears_is_named_and_nothing_is_lost(
             raise RuntimeError("CUDA error: device(s) is/are busy or unavailable\nSearch for ...")
         return fake_fit(*args, **settings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(runner, "fit", fit)
+    monkeypatch.setattr(train_group, "fit", fit)
     with pytest.raises(GnnVpaError, match=r"busy or unavailable\).* is kept: run the same command"):
         run_grid(_cells(), tmp_path, device="cpu")
     assert len(read_folds(tmp_path)) == 2 * 4
@@ -153,7 +156,7 @@ def test_other_errors_of_a_training_keep_their_traceback(
     def fit(*_: object, **__: object) -> object:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    monkeypatch.setattr(runner, "fit", fit)
+    monkeypatch.setattr(train_group, "fit", fit)
     with pytest.raises(RuntimeError, match="mat1 and mat2"):
         run_grid(_cells(), tmp_path, device="cpu")
 
@@ -217,7 +220,7 @@ def test_a_cell_that_no_other_process_can_run_is_run_here_where_its_error_can_be
     def fails(order: Order) -> None:
         asked.append(list(order.cells))  # it cannot read the data, say
 
-    monkeypatch.setattr(runner, "run_alone", fails)
+    monkeypatch.setattr(rescue, "run_alone", fails)
     run_grid(cells, tmp_path, device="cpu", progress=KilledMeanwhile())
     assert asked == [[cells[1]]]
     assert [aggr for _, aggr, _ in fake_fit.calls] == ["sum", "vpa"]
@@ -229,11 +232,11 @@ def test_two_runs_at_once_share_the_cells(
     cells = _cells()
 
     def fit(*args: object, **settings: object) -> object:
-        monkeypatch.setattr(runner, "fit", fake_fit)
+        monkeypatch.setattr(train_group, "fit", fake_fit)
         run_grid(cells[1:], tmp_path, device="cpu")  # while the first cell is at work
         return fake_fit(*args, **settings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(runner, "fit", fit)
+    monkeypatch.setattr(train_group, "fit", fit)
     run_grid(cells, tmp_path, device="cpu")
     assert [aggr for _, aggr, _ in fake_fit.calls] == ["mean", "max", "vpa", "sum"]
     assert query(tmp_path, "SELECT session, count(*) AS cells FROM cells GROUP BY session") == [
@@ -255,24 +258,15 @@ def test_what_other_processes_finish_is_told_at_once_and_once(
             told.append(("elsewhere", cell.task.aggr))
 
     def fit(*args: object, **settings: object) -> object:
-        monkeypatch.setattr(runner, "fit", fake_fit)
+        monkeypatch.setattr(train_group, "fit", fake_fit)
         run_grid(cells[2:], tmp_path, device="cpu")  # while the first cell is at work
         return fake_fit(*args, **settings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(runner, "fit", fit)
+    monkeypatch.setattr(train_group, "fit", fit)
     run_grid(cells, tmp_path, device="cpu", progress=Told())
     first, second, third, fourth = (cell.task.aggr for cell in cells)
     others = [("elsewhere", third), ("elsewhere", fourth)]
     assert told == [("start", first), *others, ("start", second)]
-
-
-def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert runner.resolve_device("auto") == "cpu"
-    with pytest.raises(UsageError, match="--device cpu"):
-        runner.resolve_device("cuda")
-    with pytest.raises(UsageError, match="unknown device 'tpu'"):
-        runner.resolve_device("tpu")
 
 
 def test_provenance_says_what_when_and_with_what(fake_fit: FakeFit, tmp_path: Path) -> None:
@@ -299,7 +293,7 @@ def test_the_best_possible_accuracy_is_recorded_once(
         asked.append(kind)
         return [Ceiling(rounds, 1, 3 + len(asked), graphs.num_graphs)]
 
-    monkeypatch.setattr(runner, "ceiling", best)
+    monkeypatch.setattr(afterwards, "ceiling", best)
     for aggr, kind in (("vpa", "auto"), ("sum", "degree"), ("mean", "auto")):
         run_grid(_cells(aggrs=[aggr], features=kind), tmp_path, device="cpu")
     assert asked == ["auto", "degree"]

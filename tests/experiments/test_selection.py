@@ -28,7 +28,7 @@ from gnn_vpa.experiments import (
     read_curves,
     read_folds,
     run_grid,
-    runner,
+    train_group,
 )
 from gnn_vpa.experiments.finals import choices
 from gnn_vpa.experiments.selection import best, choose
@@ -117,7 +117,7 @@ class Scored(FakeFit):
 @pytest.fixture
 def scored(fake_fit: FakeFit, monkeypatch: pytest.MonkeyPatch) -> Scored:
     fake = Scored()
-    monkeypatch.setattr(runner, "fit", fake)
+    monkeypatch.setattr(train_group, "fit", fake)
     return fake
 
 

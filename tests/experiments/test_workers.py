@@ -13,7 +13,7 @@ import pytest
 
 from gnn_vpa import training
 from gnn_vpa.errors import UsageError
-from gnn_vpa.experiments import Team, expand, read_folds, run_grid, runner
+from gnn_vpa.experiments import Team, expand, read_folds, run_grid, train_group
 from gnn_vpa.host import Host
 from gnn_vpa.training import Protocol
 
@@ -128,7 +128,7 @@ def test_idle_processes_divide_the_folds_of_a_cell(
         asked.append(settings["workers"])
         return training.fit(*args, **settings)
 
-    monkeypatch.setattr(runner, "fit", fit)
+    monkeypatch.setattr(train_group, "fit", fit)
     run_grid(_CELLS[:1], tmp_path / "one", device="cpu", workers=1)
     run_grid(_CELLS[:1], tmp_path / "three", device="cpu", workers=3)
     assert asked == [1, 3]

@@ -9,7 +9,7 @@ import gnn_vpa
 
 from ..errors import GnnVpaError, UsageError
 from ._upgrade import EARLIER, upgrade
-from .locks import no_locks
+from .locks import no_locks, not_exclusive
 
 FORMAT = 3
 _APPLICATION = int.from_bytes(b"gvpa")
@@ -187,6 +187,9 @@ def explained(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", 0)
         if code in _LOCK_ERRORS:
             raise GnnVpaError(no_locks(path.parent, error)) from error
+        if code == sqlite3.SQLITE_CONSTRAINT_UNIQUE:  # a cell that another has recorded meanwhile
+            why = "by a process that has recorded the same cell"
+            raise GnnVpaError(not_exclusive(path.parent, why)) from error
         match code & 0xFF:
             case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
                 text = f"cannot write {path}, the disk is full or failing"

@@ -2,14 +2,47 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from pathlib import Path
 
 from .cell import Cell
-from .estimate import Estimate, Kind, Paces, estimate_work, kind_of, work_of
+from .estimate import Estimate, Kind, Pace, Paces, estimate_work, kind_of, work_of
 
 # From so many finished cells on, the time they took says more than their trainings' seconds do.
 _ENOUGH = 10
+
+
+def expected(
+    ahead: Mapping[Kind, int],
+    behind: Mapping[Kind, int],
+    spent: float,
+    paces: Sequence[Pace],
+    most: float = inf,
+) -> Estimate | None:
+    """Return how long the rest will take, if it goes on as it went; None where nothing is known.
+
+    What is done took less time than its trainings add up to where several processes are at work,
+    and more where cells are so small that the work around them counts.
+
+    Args:
+        ahead: Epochs of one fold that are to be run, of each kind of cell.
+        behind: Those that were run.
+        spent: Seconds that these took.
+        paces: What is known of an epoch's time.
+        most: Seconds for each second of the trainings, at most.
+
+    Example:
+        >>> mutag = ("MUTAG", "gin", "")
+        >>> expected({mutag: 300}, {mutag: 100}, 5.0, [Pace(*mutag[:2], 0.1, 3000.0)]).seconds
+        15.0
+    """
+    left = estimate_work(ahead, paces)
+    if not left.is_known:
+        return None
+    done = estimate_work(behind, paces).seconds
+    share = min(spent / done, most) if done > 0 else 1.0  # NaN is not
+    return Estimate(left.seconds * share, left.factor)
 
 
 class Forecast:
@@ -53,16 +86,10 @@ class Forecast:
         """Return the expected time; None where nothing is known, or nothing is left."""
         if not any(self._ahead.values()) or not (paces := self._paces.seen()):
             return None
-        ahead = estimate_work(self._ahead, paces)
-        if not ahead.is_known:
-            return None
-        behind = estimate_work(self._behind, paces).seconds
-        # What is done took less time than its trainings add up to where several processes are at
-        # work, and more where cells are so small that the work around them counts. Of few cells
-        # the latter is chance: others that are about to be finished are not counted yet.
-        share = (self._latest - self._began) / behind if behind > 0 else 1.0  # NaN is not
-        share = share if self._finished >= _ENOUGH else min(share, 1.0)
-        return Estimate(ahead.seconds * share, ahead.factor)
+        # Of few cells it is chance if they took more time than their trainings add up to: others
+        # that are about to be finished are not counted yet.
+        most = inf if self._finished >= _ENOUGH else 1.0
+        return expected(self._ahead, self._behind, self._latest - self._began, paces, most)
 
     def a_minute(self) -> float:
         """Return how many cells have been finished a minute; 0 before the first is."""

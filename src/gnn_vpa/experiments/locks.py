@@ -3,11 +3,96 @@
 import fcntl
 import os
 import platform
+import secrets
+import subprocess
+import sys
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import GnnVpaError
+
+# What another process does that wants the same: it must be refused both. Cells are locked by
+# `flock`, SQLite locks by `fcntl`. Exit codes from 10 on say which one it was given.
+_RIVAL = """
+import fcntl, sys
+for code, lock, path in ((10, fcntl.flock, sys.argv[1]), (11, fcntl.lockf, sys.argv[2])):
+    with open(path, "r+b") as file:
+        try:
+            lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            continue
+        sys.exit(code)
+"""
+_PATIENCE_S = 60.0
+_KINDS = {10: "flock", 11: "fcntl, which SQLite uses"}
+_trusted: set[int] = set()  # file systems whose locks this process has seen to exclude another
+
+
+def check_locks(folder: Path) -> None:
+    """Refuse a folder in which a lock that one process holds is given to another as well.
+
+    There each process would train every cell, and two that write results at once could damage
+    them. A second process is started to see, once for each file system. What this cannot see is a
+    network file system whose locks hold on each host by itself: `check_still_mine` can.
+
+    Raises:
+        GnnVpaError: Locks exclude nobody there, or there are none.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     check_locks(Path(folder))
+        ...     list(Path(folder).iterdir())
+        []
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    system = folder.stat().st_dev
+    if system in _trusted:
+        return
+    name = secrets.token_hex(4)
+    # Two files: a network file system may make both kinds of locks one.
+    paths = [folder / f"{name}{kind}.lock" for kind in ("a", "b")]
+    try:
+        handles = [os.open(path, os.O_RDWR | os.O_CREAT, 0o644) for path in paths]
+        try:
+            try:
+                fcntl.flock(handles[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.lockf(handles[1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise GnnVpaError(no_locks(folder, error)) from error
+            command = [sys.executable, "-I", "-S", "-c", _RIVAL, *map(str, paths)]
+            done = subprocess.run(command, capture_output=True, check=False, timeout=_PATIENCE_S)
+        finally:
+            for handle in handles:
+                os.close(handle)
+    finally:
+        for path in paths:
+            path.unlink(missing_ok=True)
+    if done.returncode in _KINDS:
+        raise GnnVpaError(not_exclusive(folder, f"by {_KINDS[done.returncode]}"))
+    if done.returncode == 0:  # otherwise it could not be tried
+        _trusted.add(system)
+
+
+def check_still_mine(path: Path) -> None:
+    """Raise an error if somebody else was given a lock that this process holds.
+
+    Raises:
+        GnnVpaError: Locks exclude nobody there; the message says who has it too.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, try_lock(Path(folder, "a")):
+        ...     check_still_mine(Path(folder, "a"))
+    """
+    try:
+        owner = path.read_text()
+    except FileNotFoundError:
+        raise GnnVpaError(not_exclusive(path.parent, "by a process that has ended")) from None
+    if owner not in ("", _owner()):  # on a full disk nobody is named
+        host, _, pid = owner.strip().partition(" ")
+        raise GnnVpaError(not_exclusive(path.parent, f"by process {pid} on {host}"))
 
 
 @contextmanager
@@ -39,7 +124,7 @@ def try_lock(path: Path) -> Iterator[bool]:
     try:
         with suppress(OSError):  # a full disk: who holds the lock is for people to read
             os.ftruncate(handle, 0)
-            os.write(handle, f"{platform.node()} {os.getpid()}\n".encode())
+            os.write(handle, _owner().encode())
         yield True
     finally:
         path.unlink(missing_ok=True)
@@ -83,6 +168,10 @@ def release_abandoned(folder: Path, names: Container[str] | None = None) -> None
                 pass
 
 
+def _owner() -> str:
+    return f"{platform.node()} {os.getpid()}\n"
+
+
 def _lock(path: Path) -> int | None:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -116,4 +205,19 @@ def no_locks(folder: Path, error: Exception) -> str:
         f"files cannot be locked in {folder} ({error}), so that processes could train the same "
         "cell twice: choose a folder on a local disk with --out, or mount the network file system "
         "with locks"
+    )
+
+
+def not_exclusive(folder: Path, how: str) -> str:
+    """Return what to say of a folder in which locks exclude nobody.
+
+    Example:
+        >>> print(not_exclusive(Path("/net/runs"), "by process 7 on node3"))
+        locks do not exclude other processes in /net/runs: one that is held was taken again by ...
+    """
+    return (
+        f"locks do not exclude other processes in {folder}: one that is held was taken again "
+        f"{how}, so that processes could train the same cell twice or damage the results. What is "
+        "finished is kept. Choose a folder on a local disk with --out, or mount the network file "
+        "system with locks that hold across hosts (docs/slurm.md), or run one process alone"
     )

@@ -1,39 +1,39 @@
 """Running a grid: each cell once, whatever happens in between."""
 
-import re
 import time
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import GnnVpaError, UsageError
-from ..graphs import GraphSet, ceiling, features, kind_of
-from ..graphs.targets import known as known_targets
-from ..host import Host
-from ..training import Lane, Outcome, Protocol, Task, fit, own
+from ..errors import UsageError
+from ..graphs import GraphSet, features
+from ..training import own
 from ..training.checks import check_targets
+from ..training.room import share_gpu
 from ..training.workers import Killed
-from .baselines import fit_baseline, obstacle
+from .afterwards import add_ceilings, add_signals
+from .baselines import obstacle
 from .cell import Cell
-from .finals import choices, train_chosen
-from .groups import Group, first_fold, grouped, lanes_of
+from .crew import Crew, gather
+from .devices import resolve_devices
+from .finals import chosen
+from .groups import Group, grouped, lanes_of
 from .identity import Identified, identify
-from .kept import is_kept, keep_fold_models, kept_keys
-from .locks import is_abandoned, release_abandoned, try_lock
-from .memory import DataSize, in_bytes, memory_of_process, reason
-from .progress import Progress
+from .journal import FOLDER as LIVE
+from .journal import Journal
+from .kept import is_kept, kept_keys
+from .ledger import Ledger, tidy
+from .locks import check_locks, release_abandoned
+from .progress import Progress, Several
 from .provenance import device_name
 from .remarks import remarks
-from .signals import initial_signals
-from .store import Result, Store, dataset_names
-from .workers import Assistants, Order, Team, asked, run_alone, single_thread
+from .rescue import Rescue
+from .store import Store, dataset_names
+from .train_group import CHECKPOINTS, GroupTrainer
+from .workers import Assistants, Order, Team, single_thread
 
 _POLL_S = 0.5
-_ROUNDS = 5  # of message passing that a ceiling is for: as many layers as our models have, or more
-_ATTEMPTS = 2  # to train a cell alone whose process was killed
 
 
 def run_grid(
@@ -57,12 +57,14 @@ def run_grid(
         cells: What to run, from `expand` or `preset`.
         out: Folder of the run.
         data_dir: A folder to look for data in first.
-        device: `auto` (CUDA where it is there), `cpu`, `cuda`, or one of several, `cuda:1`.
+        device: `auto` (CUDA where it is there), `cpu`, `cuda` (every GPU that is visible), or some
+            of them, `cuda:0,cuda:2`.
         configuration: What was asked for, to be kept with the results.
         progress: Told of each step.
         workers: Number of processes, each with one thread, or how they share the work. By default
             one for each core on the CPU: each runs cells of its own, and where there are fewer
-            cells than cores, several divide the folds of one. On a GPU there is one in all.
+            cells than cores, several divide the folds of one. On GPUs it is the number for each of
+            them: one, or several where NVIDIA's multi-process service is there and they pay.
         keep_models: Whether to write the chosen weights of each fold into the folder `models`.
 
     Raises:
@@ -78,11 +80,11 @@ def run_grid(
         10
     """
     progress = progress or Progress()
-    device = resolve_device(device)
-    checkpoints = Path(out) / "checkpoints"
-    with Store(out) as store:
+    devices = resolve_devices(device)
+    checkpoints = Path(out) / CHECKPOINTS
+    with Store(out) as store, ExitStack() as stack:
         finished = store.finished()
-        _tidy(checkpoints, finished)  # after processes that ended before they could
+        tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
         found = identify(cells, data_dir, dataset_names(out))
         for note in found.notes:
@@ -103,25 +105,24 @@ def run_grid(
             progress.note(text)
         pending = [cell for cell in pending if _is_possible(cell, data[cell.content], progress)]
         _register(store, found)
+        if pending:
+            check_locks(Path(out) / LIVE)
+            journal = stack.enter_context(Journal(out, devices[0]))
+            progress = Several(progress, journal)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending:
-            session = store.begin(device_name(device), configuration or {})
+            session = store.begin(device_name(devices[0]), configuration or {})
             for stage in _stages(pending):
-                team = (
-                    workers
-                    if isinstance(workers, Team)
-                    else _team(stage, data, device, workers, progress)
-                )
-                order = Order(stage, Path(out), data_dir, device, team.folds, keep=keep)
-                worker = _Worker(store, session, data, progress, order, _Rescue(order, progress))
+                order = Order(stage, Path(out), data_dir, devices[0], keep=keep)
                 try:
-                    with single_thread(device), Assistants(team, order):
-                        worker.run()
+                    with gather(order, devices, data, workers, progress) as crew:
+                        rescue = Rescue(crew.mine, progress)
+                        _Worker(store, session, data, progress, crew.mine, rescue).run_with(crew)
                 finally:
                     release_abandoned(checkpoints)
             store.end(session)
-        _add_signals(store, cells, data, progress)
-        _add_ceilings(store, cells, data)
+        add_signals(store, cells, data, progress)
+        add_ceilings(store, cells, data)
     with suppress(OSError):  # there is none, or another process still uses it
         checkpoints.rmdir()
 
@@ -141,37 +142,18 @@ def assist(order: Order, progress: Progress) -> None:
         pending = [cell for cell in found.cells if cell.key not in finished]
         if pending:
             _register(store, found)
+            share_gpu(order.sharing)
             session = store.begin(device_name(order.device), {})
-            with single_thread(order.device):
-                _Worker(store, session, found.data, progress, replace(order, cells=pending)).run()
+            mine = replace(order, cells=pending)
+            with single_thread(order.device), Journal(order.out, order.device) as journal:
+                told = Several(progress, journal)
+                _Worker(store, session, found.data, told, mine).run()
             store.end(session)
 
 
 def _register(store: Store, found: Identified) -> None:
     for content, graphs in found.data.items():
         store.register(found.names[content], graphs)
-
-
-def _team(
-    pending: Sequence[Cell],
-    data: Mapping[str, GraphSet],
-    device: str,
-    workers: int | None,
-    progress: Progress,
-) -> Team:
-    """Choose the number of processes, and say why where nobody has asked for one."""
-    for model in dict.fromkeys(cell.task.model for cell in pending if cell.task.source):
-        if (why := own.elsewhere(model)) is not None:
-            if device == "cpu":
-                progress.note(f"1 process: {model} cannot be shared with others, {why}")
-            return Team(1)
-    if device != "cpu" or workers or asked():
-        return Team.of(device, len(pending), workers)
-    sizes = {content: DataSize.of(graphs) for content, graphs in data.items()}
-    host, need = Host.here(), memory_of_process(pending, sizes)
-    team = Team.of(device, len(pending), host=host, need=need)
-    progress.note(reason(team, host, need))
-    return team
 
 
 @dataclass
@@ -183,64 +165,63 @@ class _Worker:
     data: Mapping[str, GraphSet]
     progress: Progress
     order: Order
-    rescue: "_Rescue | None" = None  # of cells whose process was killed; None: not done here
-    finished: set[str] = field(default_factory=set)  # keys of cells, as far as known here
-    latest: int = 0  # number of the last cell that is known to be finished
+    rescue: Rescue | None = None  # of cells whose process was killed; None: not done here
+    is_idle: bool = False  # whether others had taken all cells when it last looked
 
     def __post_init__(self) -> None:
-        # By key: cells of which the progress has not been told yet.
-        self.unreported = {cell.key: cell for cell in self.order.cells}
-        self.checkpoints = self.order.out / "checkpoints"
+        order, progress = self.order, self.progress
+        self.ledger = Ledger(self.store, order.cells, order.out, progress, order.is_rescue)
+        self.train = GroupTrainer(order.out, order.device, progress, order.folds, order.keep)
 
     def run(self) -> None:
         """Run each cell that no other process runs, until all are finished."""
+        ledger = self.ledger
         pending: Sequence[Cell] = self.order.cells
         while pending:
             taken: list[Cell] = []
             abandoned: list[Cell] = []
-            for group in grouped(pending, self.order.device):
+            for group in self._grouped(pending):
                 with ExitStack() as locks:
-                    mine = [
-                        cell for cell in group.cells if self._claim(cell, locks, taken, abandoned)
-                    ]
+                    mine = ledger.claim_group(group, locks, taken, abandoned, self.is_idle)
                     # Without those that are taken the rest may be less alike.
-                    for rest in grouped(mine, self.order.device):
+                    for rest in self._grouped(mine):
                         self._try(rest)
-                        self._look_around()
-            self._look_around()
+                        ledger.look_around()
+            ledger.look_around()
+            self.is_idle = len(taken) + len(abandoned) == len(pending)
             if abandoned and not taken and self.rescue is not None:
                 abandoned = self.rescue.run(abandoned)
-                self._look_around()
-            elif taken and len(taken) + len(abandoned) == len(pending):
+                ledger.look_around()
+            elif taken and self.is_idle:
                 self.progress.wait(taken)
                 time.sleep(_POLL_S)
             pending = taken if self.rescue is None else [*taken, *abandoned]
         if self.rescue is not None:
             self.rescue.check()
 
-    def _claim(
-        self, cell: Cell, locks: ExitStack, taken: list[Cell], abandoned: list[Cell]
-    ) -> bool:
-        """Return whether a cell is to be run here: it is not finished, nor taken by others."""
-        if cell.key in self.finished:
-            return False
-        path = self.checkpoints / f"{cell.key}.lock"
-        if not self.order.is_rescue and is_abandoned(path):
-            if not self.store.is_finished(cell.key):
-                abandoned.append(cell)
-            return False
-        if not locks.enter_context(try_lock(path)):
-            taken.append(cell)
-            return False
-        return not self.store.is_finished(cell.key)
+    def run_with(self, crew: Crew) -> None:
+        """Run each cell once, together with processes beside this one."""
+        watched = crew.is_watched
+        with Assistants(crew.others, crew.environment, alone=watched) as others:
+            if watched:
+                self._watch(others)
+            if not watched or self.ledger.unreported:
+                with single_thread(self.order.device):
+                    self.run()
 
-    def _look_around(self) -> None:
-        """Take note of what is finished, and tell of what other processes have done."""
-        for number, key in self.store.finished_since(self.latest):
-            self.latest = number
-            self.finished.add(key)
-            if (cell := self.unreported.pop(key, None)) is not None:
-                self.progress.elsewhere(cell)
+    def _watch(self, others: Assistants) -> None:
+        """Let other processes train, and tell what they finish, until they have left."""
+        while others.are_at_work():
+            self.ledger.look_around()
+            time.sleep(_POLL_S)
+        self.ledger.look_around()
+        if left := len(self.ledger.unreported):
+            self.progress.note(
+                f"All other processes have left: this one goes on with {left} cells."
+            )
+
+    def _grouped(self, cells: Sequence[Cell]) -> list[Group]:
+        return grouped(cells, self.order.device, self.order.parts)
 
     def _try(self, group: Group) -> None:
         """Run cells, and go on with the others where those that train their folds are killed."""
@@ -255,227 +236,15 @@ class _Worker:
     def _run(self, group: Group) -> None:
         self.progress.start(group)
         started = time.perf_counter()
-        results = self._results(group, self.data[group.content])
-        share = (time.perf_counter() - started) / len(group.cells)
-        # Recorded are seconds of one process: other cells may have fewer to divide their folds.
-        alone = share * (1 if group.protocol is None else self.order.folds)
-        self.store.record(results, session=self.session, seconds=alone, device=self.order.device)
-        _tidy(self.checkpoints, {cell.key for cell in group.cells})
-        for cell, outcomes, *_ in results:
-            del self.unreported[cell.key]
-            for outcome in outcomes:
-                if (epoch := outcome.diverged_epoch) is not None:
-                    fold = outcome.fold - first_fold(cell)
-                    self.progress.note(f"{cell}: fold {fold} diverged in epoch {epoch}")
-            self.progress.finish(cell, outcomes, share)
-
-    def _results(self, group: Group, graphs: GraphSet) -> list[Result]:
-        first = group.cells[0]
-        if first.selection is not None:
-            choice = choices(first, self.store)
-            train = _Finals(self, group, graphs, parts=len(set(choice)))
-            return [train_chosen(first, graphs, choice, train)]
-        lanes, methods = group.lanes(graphs), group.methods
-        if first.protocol is None:
-            outcomes = fit_baseline(
-                first.task.model, graphs, first.task.features, lanes, first.metric
-            )
-        else:
-            outcomes = self.fit(
-                graphs,
-                [task for task, _ in methods],
-                [protocol for _, protocol in methods if protocol is not None],
-                lanes,
-                checkpoint=self.checkpoints / f"{group.key}.pt",
-                progress=partial(self.progress.epochs, group),
-                keep_weights=any(cell.key in self.order.keep for cell in group.cells),
-            )
-        count = first.folds
-        self._keep(group, graphs, lanes, outcomes)
-        sizes = [(len(lane.split.train), len(lane.split.test)) for lane in lanes] * len(methods)
-        return [
-            Result(cell, outcomes[begin : begin + count], sizes=sizes[begin : begin + count])
-            for begin, cell in zip(range(0, len(outcomes), count), group.cells, strict=True)
-        ]
-
-    def fit(
-        self,
-        graphs: GraphSet,
-        tasks: Sequence[Task],
-        protocols: Sequence[Protocol],
-        lanes: Sequence[Lane],
-        *,
-        checkpoint: Path,
-        progress: Callable[[int], None],
-        keep_weights: bool = False,
-    ) -> list[Outcome]:
-        """Train, with the processes and on the device that the order names."""
-        with _explained(self.order.device):
-            return fit(
-                graphs,
-                tasks,
-                protocols,
-                lanes,
-                device=self.order.device,
-                checkpoint=checkpoint,
-                progress=progress,
-                workers=self.order.folds,
-                keep_weights=keep_weights,
-            )
-
-    def _keep(
-        self, group: Group, graphs: GraphSet, lanes: Sequence[Lane], outcomes: Sequence[Outcome]
-    ) -> None:
-        """Write the models of a group's folds, before its results say that it is finished."""
-        every = [lane for _ in group.methods for lane in lanes]
-        for number, cell in enumerate(group.cells):
-            if cell.key in self.order.keep and cell.protocol is not None:
-                own = slice(number * cell.folds, (number + 1) * cell.folds)
-                keep_fold_models(
-                    self.order.out,
-                    cell,
-                    graphs,
-                    cell.task,
-                    cell.protocol,
-                    every[own],
-                    outcomes[own],
-                )
-
-
-@dataclass
-class _Finals:
-    """Trains the settings that were chosen in a cell's folds, one after the other."""
-
-    worker: _Worker
-    group: Group
-    graphs: GraphSet
-    parts: int  # number of different settings
-    done: int = 0
-
-    def __call__(
-        self, task: Task, protocol: Protocol, lanes: Sequence[Lane], name: str
-    ) -> list[Outcome]:
-        cell = self.group.cells[0]
-        kept = cell.key in self.worker.order.keep
-        outcomes = self.worker.fit(
-            self.graphs,
-            [task],
-            [protocol],
-            lanes,
-            checkpoint=self.worker.checkpoints / f"{self.group.key}.{name}.pt",
-            progress=partial(self._tell, protocol.epochs),
-            keep_weights=kept,
+        results = self.train(group, self.data[group.content], chosen(group, self.store))
+        self.ledger.record(
+            group,
+            results,
+            session=self.session,
+            device=self.order.device,
+            seconds=time.perf_counter() - started,
+            folds=self.order.folds,
         )
-        if kept:
-            out = self.worker.order.out
-            keep_fold_models(out, cell, self.graphs, task, protocol, lanes, outcomes)
-        self.done += 1
-        return outcomes
-
-    def _tell(self, epochs: int, done: int) -> None:
-        """Tell how far all of them are, as a part of the epochs that the group shows."""
-        assert self.group.protocol is not None
-        share = (self.done + done / epochs) / self.parts
-        self.worker.progress.epochs(self.group, int(share * self.group.protocol.epochs))
-
-
-class _Rescue:
-    """Cells whose process was killed: each is trained in a process of its own, with no other.
-
-    Not in this one: what was too large for that process may be too large for this one, and the
-    run would end with it.
-    """
-
-    def __init__(self, order: Order, progress: Progress) -> None:
-        self._order, self._progress = order, progress
-        self._kills: Counter[str] = Counter()
-        self.lost: list[Group] = []
-
-    def run(self, abandoned: Sequence[Cell]) -> list[Cell]:
-        """Train such cells again, from their checkpoints; return what is left to be done."""
-        left: list[Cell] = []
-        for group in grouped(abandoned, self._order.device):
-            order = replace(self._order, cells=group.cells, folds=1, is_rescue=True)
-            if (how := run_alone(order)) is None:
-                # They are finished, or an error has kept them from it: that can be told here.
-                release_abandoned(self._order.out / "checkpoints", {c.key for c in group.cells})
-                left += group.cells
-                continue
-            self._kills[group.key] += 1
-            if self._kills[group.key] < _ATTEMPTS:
-                self._progress.note(f"{how}: that cell is trained once more.")
-                left += group.cells
-            else:
-                self._progress.note(f"{how}: that cell is left out.")
-                self.lost.append(group)
-        return left
-
-    def check(self) -> None:
-        """Raise an error if there are cells that could not be trained."""
-        if self.lost:
-            free = Host.here().memory
-            room = "" if free is None else f" ({in_bytes(free)} are free now)"
-            raise GnnVpaError(
-                f"{', '.join(map(str, self.lost))}: every process that trained it was killed, at "
-                f"last with no other beside it, most likely because memory ran out{room}. All "
-                "other cells are finished and kept. With more memory, or a larger limit of the "
-                "container, the same command goes on."
-            )
-
-
-@contextmanager
-def _explained(device: str) -> Iterator[None]:
-    """Say what to do about a GPU that disappears, or that others do not share."""
-    try:
-        yield
-    except RuntimeError as error:
-        reason = str(error).partition("\n")[0]
-        if not reason.startswith("CUDA error"):
-            raise
-        raise GnnVpaError(
-            f"{device} cannot be used ({reason}). What is finished is kept: run the same command "
-            "again when it can, or with --device cpu."
-        ) from error
-
-
-def _tidy(checkpoints: Path, finished: Container[str]) -> None:
-    """Remove what finished cells leave, also a lock whose owner was killed."""
-    for path in checkpoints.glob("*"):
-        if path.name.partition(".")[0] in finished:
-            path.unlink(missing_ok=True)
-
-
-def resolve_device(device: str) -> str:
-    """Return the device to use: `auto` is CUDA where there is one, `cuda:1` the second GPU.
-
-    Raises:
-        UsageError: There is no such device.
-
-    Example:
-        >>> resolve_device("cpu")
-        'cpu'
-        >>> resolve_device("cpu:3")
-        Traceback (most recent call last):
-            ...
-        gnn_vpa.errors.UsageError: unknown device 'cpu:3': use auto, cpu, cuda, or one of ...
-    """
-    import torch
-
-    if not re.fullmatch(r"auto|cpu|cuda(:[0-9]+)?", device):
-        raise UsageError(
-            f"unknown device {device!r}: use auto, cpu, cuda, or one of several GPUs like cuda:1"
-        )
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if device == "auto":
-        return "cuda" if count else "cpu"
-    if device != "cpu" and not count:
-        raise UsageError(
-            f"there is no device {device}: torch finds no CUDA device here; use --device cpu"
-        )
-    if (number := int(device.partition(":")[2] or 0)) >= count and device != "cpu":
-        there = ", ".join(f"cuda:{n}" for n in range(count))
-        raise UsageError(f"there is no device cuda:{number}: here is {there}")
-    return device
 
 
 def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
@@ -505,41 +274,6 @@ def _about(cell: Cell) -> Iterator[None]:
         yield
     except UsageError as error:
         raise UsageError(f"{cell.dataset}: {error}") from error
-
-
-def _add_signals(
-    store: Store, cells: Iterable[Cell], data: Mapping[str, GraphSet], progress: Progress
-) -> None:
-    """Record what each method starts with, so that nobody needs the data for it later."""
-    lacking = store.without_signals()
-    methods: dict[tuple[str, Task], list[Cell]] = {}
-    for cell in cells:
-        is_trained = cell.protocol is not None and cell.selection is None
-        if cell.key in lacking and is_trained and cell.content in data:
-            methods.setdefault((cell.content, cell.task), []).append(cell)
-    told: set[str] = set()
-    for (content, task), of_method in methods.items():
-        try:
-            signals = initial_signals(data[content], task)
-        except GnnVpaError as error:
-            if not task.source:
-                raise
-            if task.model not in told:  # whatever its options are
-                told.add(task.model)
-                progress.note(f"{task.model}: its signal at the start is not recorded: {error}")
-            continue
-        store.add_signals(of_method, signals)
-
-
-def _add_ceilings(store: Store, cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
-    """Record the best accuracy that any message-passing network can have on the data of cells."""
-    known = store.ceilings()
-    for content, kind in dict.fromkeys((cell.content, cell.task.features) for cell in cells):
-        graphs = data.get(content)
-        if graphs is None or (content, kind) in known or kind_of(graphs.y) != "classes":
-            continue
-        if bool(known_targets(graphs.y).all()):
-            store.add_ceiling(content, kind, ceiling(graphs, kind, _ROUNDS)[-1])
 
 
 def _is_possible(cell: Cell, graphs: GraphSet, progress: Progress) -> bool:

@@ -14,7 +14,7 @@ from .metrics import metric_for
 from .objective import Objective
 from .record import Record
 from .seeds import generator
-from .task import Outcome, Protocol, Training
+from .task import Curves, Outcome, Protocol, Training
 
 
 class Group(ABC):
@@ -109,6 +109,10 @@ class Group(ABC):
     def outcomes(self) -> list[Outcome]:
         """Return what each lane came to."""
         return self.record.outcomes(self.lanes)
+
+    def curves(self) -> list[Curves]:
+        """Return what each lane has come to so far, see `Record.curves`."""
+        return self.record.curves()
 
     def _counts(self, ids: Tensor) -> Tensor:
         """Return how much each graph counts in the loss: nothing in an empty place."""

@@ -10,7 +10,7 @@ from torch import Tensor
 from ..errors import GnnVpaError
 from ..graphs import kind_of
 from .metrics import Metric, metrics_for
-from .task import Lane, Outcome, Predictions
+from .task import Curves, Lane, Outcome, Predictions
 
 _TOLERANCE = 1e-4  # of a metric that was rounded to the type of the weights
 
@@ -97,6 +97,15 @@ class Record:
         """Go on from a state."""
         for name, tensor in self.state.items():
             tensor.copy_(state[name])
+
+    def curves(self) -> list[Curves]:
+        """Return the curves of each lane, as many epochs as it was alive: ``[3, epochs]``.
+
+        The last loss of a lane that has diverged is not finite.
+        """
+        lengths = self.state["length"].tolist()
+        curves = self.state["curves"][:, :, : max(lengths)].float().cpu().numpy()
+        return [curves[:, row, :length] for row, length in enumerate(lengths)]
 
     def outcomes(self, lanes: Sequence[Lane]) -> list[Outcome]:
         """Return what each lane came to."""

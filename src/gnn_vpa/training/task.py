@@ -15,6 +15,7 @@ from ..nn import build_model
 from .own import build, is_own
 
 Curve = NDArray[np.floating]  # of the type that was trained in
+Curves = NDArray[np.float32]  # [3, epochs]: training loss, validation and test score
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,16 @@ from .layered import Layered
 from .layered_group import LayeredGroup
 from .level_tables import level_tables, model_for
 from .own import is_own
+from .room import usable_memory
+from .seldom import Seldom
 from .tables import Tables, tables
-from .task import Lane, Outcome, Protocol, Task, Training
+from .task import Curves, Lane, Outcome, Protocol, Task, Training
 from .workers import Job, Report, one_thread, train_in_processes
 
 _log = logging.getLogger("gnn_vpa")
 CACHED_ROWS = 8192  # rows of features of width 64 that stay in a core's cache
-USABLE_MEMORY = 0.7  # share of a GPU's free memory that groups are made for
 MAX_DENSE_COLUMNS = 64  # up to which a product on a GPU beats a lookup and its backward pass
+LOOK_S = 1.0  # seconds between two looks at the curves of a group
 LONG_EPOCH_S = 0.5  # seconds of an epoch that Ctrl-C breaks off, instead of waiting for its end
 
 
@@ -45,6 +47,7 @@ def fit(
     merging: bool = True,
     workers: int | None = None,
     keep_weights: bool = False,
+    curves: Callable[[Sequence[int], Sequence[Curves]], None] | None = None,
 ) -> list[Outcome]:
     """Train a model on every lane, and choose each lane's epoch by its validation score.
 
@@ -71,6 +74,9 @@ def fit(
             one thread each. None: this one alone, with as many threads as torch has. On a GPU
             it does not matter.
         keep_weights: Whether outcomes are to have the networks' weights at the best epoch.
+        curves: Called about once a second with the places of some trainings among those that are
+            returned, and the curves of each so far, ``[3, epochs]``: training loss, validation and
+            test score. The last loss of one that has diverged is not finite.
 
     Returns:
         The outcomes, in the order of the lanes; of several tasks one after the other.
@@ -110,6 +116,8 @@ def fit(
         done.update(dict.fromkeys(report.places, longest * (1.0 if report.outcomes else share)))
         if progress is not None and report.outcomes is None:
             progress(int(sum(done.values()) / len(order)))
+        if curves is not None and report.curves is not None:
+            curves([order[place] for place in report.places], report.curves)
 
     place = 0
     with one_thread() if workers else nullcontext():
@@ -119,7 +127,7 @@ def fit(
                 graphs, [tasks[n] for n in kind], protocols[kind[0]], device, dtype, merging,
                 keep_weights,
             )  # fmt: skip
-            jobs = _unfinished(family.groups(own), place, saved)
+            jobs = _unfinished(family.groups(own), place, saved, is_watched=curves is not None)
             train_in_processes(family.train, jobs, family.processes(workers), saved.keep, tell)
             place += len(own)
     by_training = {order[place]: outcome for place, outcome in saved.outcomes.items()}
@@ -205,8 +213,7 @@ class Family:
     def _room(self) -> int:
         if isinstance(self.data, Layered):
             return room_in_cache(self.data.rows(self.protocol.batch_size))
-        free, _ = torch.cuda.mem_get_info(self.device)
-        return max(1, int(free * USABLE_MEMORY / self.memory()))
+        return max(1, usable_memory(self.device) // self.memory())
 
     def memory(self) -> int:
         """Return about how many bytes a lane takes on a GPU.
@@ -237,7 +244,7 @@ class Family:
             pass  # the exception holds what the group has allocated: go on without it
         place = job.place
         for half in _halves(job.trainings, self.graphs, self.device):
-            yield from self.train(Job(place, half, pause=job.pause))
+            yield from self.train(job._replace(place=place, trainings=half, state=None))
             place += len(half)
 
     def _epochs(self, job: Job) -> Generator[Report]:
@@ -245,6 +252,7 @@ class Family:
         group = self._group(job.trainings)
         before = job.state  # where an epoch that is broken off began
         broken = False
+        look = Seldom(LOOK_S)
         try:
             if job.state is not None:
                 group.load_state_dict(job.state)
@@ -259,9 +267,14 @@ class Family:
                 now = time.monotonic()
                 is_due = now - kept >= job.pause
                 before = group.state_dict() if is_due or now - began > LONG_EPOCH_S else None
-                yield Report(places, group.epoch, before if is_due else None)
+                curves = None
+                if job.is_watched and look.is_due():
+                    with look:
+                        curves = group.curves()
+                yield Report(places, group.epoch, before if is_due else None, curves=curves)
                 kept = now if is_due else kept
-            yield Report(places, group.epoch, outcomes=group.outcomes())
+            curves = group.curves() if job.is_watched else None
+            yield Report(places, group.epoch, outcomes=group.outcomes(), curves=curves)
         except Impatience:
             raise
         except KeyboardInterrupt:
@@ -300,14 +313,16 @@ def room_in_cache(rows: float) -> int:
     return max(1, round(CACHED_ROWS / max(rows, 1)))
 
 
-def _unfinished(groups: Sequence[Sequence[Training]], place: int, saved: Checkpoint) -> list[Job]:
+def _unfinished(
+    groups: Sequence[Sequence[Training]], place: int, saved: Checkpoint, *, is_watched: bool
+) -> list[Job]:
     """Return what is left to do of groups, whose first training has this place among all."""
     jobs = []
     for group in groups:
         # A group that was halved may have ended in part: what is done is at its front.
         done = sum(n in saved.outcomes for n in range(place, place + len(group)))
         if done < len(group):
-            jobs.append(saved.job(place + done, group[done:]))
+            jobs.append(saved.job(place + done, group[done:])._replace(is_watched=is_watched))
         place += len(group)
     return jobs
 

@@ -38,6 +38,7 @@ class Job(NamedTuple):
     trainings: Sequence[Any]
     state: dict[str, Any] | None = None  # where it was when it was interrupted
     pause: float = float("inf")  # seconds between two states that are reported
+    is_watched: bool = False  # whether reports are to have the curves so far, now and then
 
 
 class Report(NamedTuple):
@@ -47,6 +48,7 @@ class Report(NamedTuple):
     epoch: int
     state: dict[str, Any] | None = None
     outcomes: list[Any] | None = None  # in its last report: one for each training
+    curves: list[Any] | None = None  # now and then, those of each training so far
 
 
 Train = Callable[[Job], Generator[Report]]

@@ -17,7 +17,16 @@ import torch
 from disk import End, Fault, at_every_moment  # type: ignore[import-not-found]
 from torch_geometric.data import Data
 
-from gnn_vpa.experiments import Cell, Result, Store, finished, identity, run_grid, runner
+from gnn_vpa.experiments import (
+    Cell,
+    Result,
+    Store,
+    afterwards,
+    finished,
+    identity,
+    run_grid,
+    train_group,
+)
 from gnn_vpa.experiments import store as store_module
 from gnn_vpa.experiments.store import query
 from gnn_vpa.files import write_whole
@@ -165,9 +174,9 @@ def run(folder: Path) -> int:
     ) -> list[Outcome]:
         return [outcome(lane) for _ in tasks for lane in lanes]
 
-    runner.fit = fit  # type: ignore[assignment, attr-defined]
+    train_group.fit = fit  # type: ignore[assignment, attr-defined]
     identity.load = lambda *_: TOY  # type: ignore[attr-defined]
-    runner.initial_signals = lambda *_, **__: []  # type: ignore[attr-defined]
+    afterwards.initial_signals = lambda *_, **__: []  # type: ignore[attr-defined]
     before, whole = folder / "before", folder / "whole"
     run_grid([FIRST], before, device="cpu", workers=1)
     shutil.copytree(before, whole)

@@ -1,0 +1,417 @@
+"""What a run is at, now: for whoever watches it from another process.
+
+Each process that trains keeps a file in the folder `live` of its run, written whole and about once
+a second, and holds its lock: the operating system gives that back when the process ends, however
+that happens, so that nobody is shown as running who is not. The process that was started by hand
+also writes once what is to be run. Both files go when a run ends; what an interrupted one was to
+run stays until the next begins.
+
+A run does not depend on any of this: what cannot be written is left out.
+"""
+
+import json
+import math
+import os
+import platform
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from ..files import write_whole
+from ..training import Outcome
+from ..training.seldom import Seldom
+from ..training.task import Curves
+from .cell import Cell
+from .groups import Group
+from .locks import is_abandoned, try_lock
+from .progress import Grown, Progress
+
+if TYPE_CHECKING:
+    from .estimate import Kind
+
+FOLDER = "live"
+"""Where the journals are in the folder of a run."""
+
+POINTS = 120  # of a curve that are told
+_FORMAT = 1
+_PAUSE_S = 1.0
+_FIRST_S = 0.2
+_FRESH_S = 60.0  # news that are younger are believed where no lock can be looked at
+_LOCK, _NEWS, _PLAN = ".lock", ".now.json", ".plan.json"
+
+
+# Writing ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Work:
+    """What one worker is at."""
+
+    group: Group
+    device: str
+    since: float = field(default_factory=time.time)
+    first: int | None = None  # epochs that were done when the first news came
+    epoch: int = 0
+    grown: dict[tuple[str, int], Grown] = field(default_factory=dict)
+
+
+class Journal(Progress):
+    """The journal of this process, as a context.
+
+    Being told of the progress costs nothing: a thread writes, at most once a second, and at most a
+    hundredth of the time. A process that speaks for others, such as the one that directs a
+    cluster, tells what each of them is at by `tell`.
+
+    Args:
+        out: Folder of the run.
+        device: What this process trains on.
+
+    Example:
+        >>> import tempfile
+        >>> from gnn_vpa.training import Task
+        >>> cell = Cell("MUTAG", Task("gin", "vpa"), content="5b996644")
+        >>> with tempfile.TemporaryDirectory() as folder, Journal(folder, "cpu") as journal:
+        ...     journal.tell("node 3", Group((cell,)), epoch=20)
+        ...     journal.write()
+        ...     [(at["worker"], at["group"]) for at in journals(folder)[0].workers]
+        [('node 3', 'GIN+vpa on MUTAG')]
+    """
+
+    def __init__(self, out: str | Path, device: str) -> None:
+        self._folder, self._device = Path(out) / FOLDER, device
+        self._host, self._pid, self._started = platform.node(), os.getpid(), time.time()
+        self._own = f"{self._host} {self._pid}"
+        self._name: str | None = None  # of its files; None: there are none
+        self._works: dict[str, _Work] = {}
+        self._planned: tuple[float, Sequence[Cell]] | None = None  # until it is written
+        self._guard = threading.Lock()
+        self._news, self._ended = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._keep_writing, daemon=True)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with suppress(OSError):
+            sweep(self._folder)
+            name = f"{self._pid}-{secrets.token_hex(4)}"
+            if self._stack.enter_context(try_lock(self._folder / f"{name}{_LOCK}")):
+                self._name = name
+                self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        """Let go; what was to be run stays if it was not."""
+        self._ended.set()
+        self._news.set()
+        if self._name is not None:
+            self._thread.join()
+        with suppress(OSError):
+            sweep(self._folder)  # after processes beside this one that were ended
+            self._path(_NEWS).unlink(missing_ok=True)
+            if kind is None:
+                self._path(_PLAN).unlink(missing_ok=True)
+        with suppress(OSError):
+            self._stack.close()
+        with suppress(OSError):  # there is none, or others use it
+            self._folder.rmdir()
+
+    def tell(
+        self,
+        worker: str,
+        group: Group | None,
+        epoch: int | None = None,
+        grown: Iterable[Grown] = (),
+        *,
+        device: str = "",
+    ) -> None:
+        """Say what a worker is at.
+
+        Args:
+            worker: What people know it by, such as a host and the number of a process.
+            group: What it trains; None: nothing any more.
+            epoch: How many epochs are done; None: as many as before.
+            grown: Folds that have new curves.
+            device: What it trains on; that of this process, if it is not said.
+        """
+        with self._guard:
+            if group is None:
+                self._works.pop(worker, None)
+            else:
+                work = self._works.get(worker)
+                if work is None or (work.group is not group and work.group.key != group.key):
+                    work = self._works[worker] = _Work(group, device or self._device)
+                if epoch is not None:
+                    work.first = epoch if work.first is None else work.first
+                    work.epoch = epoch
+                work.grown |= {(each.cell.key, each.fold): each for each in grown}
+        self._news.set()
+
+    def plan(self, pending: Sequence[Cell], finished: int) -> None:
+        """Take note of what is to be run."""
+        with self._guard:
+            self._planned = time.time(), pending
+        self._news.set()
+
+    def start(self, group: Group) -> None:
+        """Take note of what is trained here."""
+        self.tell(self._own, group)
+
+    def epochs(self, group: Group, done: int) -> None:
+        """Take note of how far it is."""
+        self.tell(self._own, group, done)
+
+    def curves(self, group: Group, grown: Sequence[Grown]) -> None:
+        """Take note of what its folds have come to."""
+        self.tell(self._own, group, grown=grown)
+
+    def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
+        """Take note that it is done: the results have it now."""
+        self.tell(self._own, None)
+
+    def write(self) -> None:
+        """Write what is known now."""
+        with self._guard:
+            works = [
+                (name, replace(work, grown=dict(work.grown))) for name, work in self._works.items()
+            ]
+            planned, self._planned = self._planned, None
+        if planned is not None:
+            self._write(_PLAN, self._of_plan(*planned))
+        content = {
+            "format": _FORMAT,
+            "host": self._host,
+            "pid": self._pid,
+            "device": self._device,
+            "started": self._started,
+            "updated": time.time(),
+            "workers": [_described(name, work) for name, work in works],
+        }
+        self._write(_NEWS, content)
+
+    def _of_plan(self, began: float, pending: Sequence[Cell]) -> dict[str, object]:
+        from .estimate import kind_of, work_of  # which knows of the runner, which knows of this
+
+        cells = [[cell.key, str(cell), *kind_of(cell), work_of(cell)] for cell in pending]
+        return {"format": _FORMAT, "began": began, "device": self._device, "cells": cells}
+
+    def _write(self, kind: str, content: Mapping[str, object]) -> None:
+        if self._name is not None:
+            with suppress(OSError):  # a full disk: nothing depends on it
+                text = json.dumps(content, allow_nan=False)
+                write_whole(self._path(kind), text, lasting=False)
+
+    def _path(self, kind: str) -> Path:
+        return self._folder / f"{self._name}{kind}"
+
+    def _keep_writing(self) -> None:
+        pause = Seldom(_PAUSE_S)
+        self._ended.wait(_FIRST_S)  # what is over before is not worth a file
+        while not self._ended.is_set():
+            self._news.wait()
+            self._news.clear()
+            if not self._ended.is_set():
+                with pause:
+                    self.write()
+            self._ended.wait(pause.wait())
+
+
+def sweep(folder: Path) -> None:
+    """Remove the journals of processes that are gone.
+
+    Example:
+        >>> sweep(Path("no/such/folder"))
+    """
+    for path in list(folder.glob(f"*{_LOCK}")):
+        with try_lock(path):  # takes the file away, if nobody holds it
+            pass
+    held = {path.name.removesuffix(_LOCK) for path in folder.glob(f"*{_LOCK}")}
+    for path in list(folder.glob("*.json")):
+        if path.name.partition(".")[0] not in held:
+            path.unlink(missing_ok=True)
+
+
+def _described(name: str, work: _Work) -> dict[str, object]:
+    group = work.group
+    by_cell: dict[str, list[Grown]] = {}
+    for (key, _), grown in work.grown.items():
+        by_cell.setdefault(key, []).append(grown)
+    return {
+        "worker": name,
+        "device": work.device,
+        "group": str(group),
+        "cells": [cell.key for cell in group.cells],
+        "since": work.since,
+        "first": work.first or 0,
+        "epoch": work.epoch,
+        "epochs": group.protocol.epochs if group.protocol else 0,
+        "lines": [_line(cell, by_cell[cell.key]) for cell in group.cells if cell.key in by_cell],
+    }
+
+
+def _line(cell: Cell, folds: Sequence[Grown]) -> dict[str, object]:
+    """Describe a cell in training: the mean of its folds' curves."""
+    diverged = [grown.fold for grown in folds if not np.isfinite(grown.curves[0, -1:]).all()]
+    return {
+        **called(cell),
+        "diverged": sorted(set(diverged)),
+        **thinned([grown.curves for grown in folds]),
+    }
+
+
+def called(cell: Cell) -> dict[str, str]:
+    """Return what a cell is called: by itself, and as a line among others in a picture.
+
+    Example:
+        >>> from gnn_vpa.training import Task
+        >>> names = called(Cell("PTC", Task("gin", "vpa", options=(("width", 32),)), content="35"))
+        >>> names["picture"], names["line"]
+        ('GIN on PTC', 'vpa (width=32)')
+    """
+    runs = [(cell.seed, "seed"), (cell.repeat, "repeat")]
+    return {
+        "key": cell.key,
+        "name": str(cell),
+        "picture": f"{cell.model} on {cell.data}",
+        "aggr": cell.task.aggr,
+        "line": f"{cell.task.aggr or cell.model}{cell.settings}"
+        + "".join(f", {what} {number}" for number, what in runs if number),
+        "metric": cell.metric,
+    }
+
+
+def thinned(curves: Sequence[Curves], points: int = POINTS) -> dict[str, list[Any]]:
+    """Return the mean of curves at some epochs, for a program: what is not finite is None.
+
+    Example:
+        >>> one, two = np.ones((3, 3), np.float32), np.full((3, 2), 2, np.float32)
+        >>> thinned([one, two])["loss"], thinned([one, two], points=2)["epoch"]
+        ([1.5, 1.5, 1.0], [1, 3])
+    """
+    length = max((each.shape[1] for each in curves), default=0)
+    chosen = np.unique(np.linspace(0, max(length - 1, 0), min(points, length)).round().astype(int))
+    found: dict[str, list[Any]] = {"epoch": (chosen + 1).tolist()}
+    for place, name in enumerate(("loss", "valid", "test")):
+        total, count = np.zeros(len(chosen)), np.zeros(len(chosen))
+        for each in curves:
+            there = chosen[chosen < each.shape[1]]
+            values = each[place, there].astype(float)
+            is_finite = np.isfinite(values)
+            total[: len(there)] += np.where(is_finite, values, 0.0)
+            count[: len(there)] += is_finite
+        means = np.divide(total, count, out=np.full(len(chosen), np.nan), where=count > 0)
+        found[name] = [None if math.isnan(mean) else float(f"{mean:.5g}") for mean in means]
+    return found
+
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+class Entry(NamedTuple):
+    """The journal of a process.
+
+    Attributes:
+        host: Where the process is.
+        pid: Its number there.
+        is_alive: Whether it still runs.
+        updated: When it last had news, in seconds since 1970.
+        workers: What it, or each that it speaks for, is at; as `Journal` writes it.
+    """
+
+    host: str
+    pid: int
+    is_alive: bool
+    updated: float
+    workers: list[dict[str, Any]]
+
+
+class Planned(NamedTuple):
+    """A cell that is to be run: what it is called, what its pace is a matter of, its work."""
+
+    name: str
+    kind: "Kind"
+    work: int
+
+
+class Plan(NamedTuple):
+    """What is to be run.
+
+    Attributes:
+        began: When, in seconds since 1970.
+        device: Where.
+        cells: The cells by key.
+        is_alive: Whether the process that wrote it still runs.
+    """
+
+    began: float
+    device: str
+    cells: dict[str, Planned]
+    is_alive: bool
+
+
+def journals(out: str | Path) -> list[Entry]:
+    """Return the journals of a run, those of processes that are gone among them.
+
+    Example:
+        >>> journals("no/such/run")
+        []
+    """
+    return [
+        Entry(
+            content["host"],
+            content["pid"],
+            _is_alive(path, content["updated"]),
+            content["updated"],
+            content["workers"],
+        )
+        for path, content in _read(out, _NEWS)
+    ]
+
+
+def plans(out: str | Path) -> list[Plan]:
+    """Return what is to be run, as each process that was started by hand has written it.
+
+    Example:
+        >>> plans("no/such/run")
+        []
+    """
+    return [
+        Plan(
+            content["began"],
+            content["device"],
+            {key: Planned(name, (*kind,), work) for key, name, *kind, work in content["cells"]},
+            _is_alive(path, path.stat().st_mtime),
+        )
+        for path, content in _read(out, _PLAN)
+    ]
+
+
+def _read(out: str | Path, kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    for path in sorted((Path(out) / FOLDER).glob(f"*{kind}")):
+        with suppress(OSError, ValueError):  # it has just been removed
+            stat = path.stat()
+            content = _parsed(path, stat.st_mtime_ns, stat.st_size)
+            if content.get("format") == _FORMAT:
+                yield path, content
+
+
+@lru_cache(maxsize=64)
+def _parsed(path: Path, mtime: int, size: int) -> dict[str, Any]:
+    """Read a file once for every time that it is written: a plan is large."""
+    content: dict[str, Any] = json.loads(path.read_bytes())
+    return content
+
+
+def _is_alive(path: Path, updated: float) -> bool:
+    """Say whether the process is there that has written a file: it holds a lock beside it."""
+    lock = path.with_name(path.name.partition(".")[0] + _LOCK)
+    try:
+        return lock.exists() and not is_abandoned(lock)
+    except OSError:  # locks cannot be looked at here
+        return time.time() - updated < _FRESH_S
