@@ -62,7 +62,13 @@ def _bags(x: Tensor, w: Tensor | None, csr: CSR) -> Tensor:
         return x.new_zeros(ptr.numel() - 1, x.shape[1])
     if (owned := int(ptr[-1])) < col.numel():
         # What no row owns, embedding_bag gives to the last one (in float64).
-        col, w = col[:owned], None if w is None else w[:owned]
+        w, csr = None if w is None else w[:owned], csr._replace(col=col[:owned])
+    return whole_bags(x, w, csr)
+
+
+def whole_bags(x: Tensor, w: Tensor | None, csr: CSR) -> Tensor:
+    """Sum rows of ``x`` where there are some, and rows own all edges; ``w`` is in that order."""
+    ptr, col = csr.rowptr, csr.col
     # What torch.nn.functional.embedding_bag calls after its checks: mode 0 is the sum.
     out: Tensor = torch.embedding_bag(x.contiguous(), col, ptr, False, 0, False, w, True)[0]
     if csr.longest > _LONG:

@@ -8,6 +8,7 @@ from ._attend import softmax as softmax
 from ._cache import Mark as Mark
 from ._cache import as_graph as as_graph
 from ._cache import is_traceable as is_traceable
+from ._cache import known_graph as known_graph
 from ._cache import memorable as memorable
 from ._cache import memory as memory
 from ._check import check_graph as check_graph
@@ -36,6 +37,7 @@ __all__ = [
     "from_sources",
     "from_targets",
     "is_traceable",
+    "known_graph",
     "memorable",
     "memory",
     "normed",
