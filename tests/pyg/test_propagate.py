@@ -40,10 +40,16 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
 
     def watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *args, **kwargs: (seen.append(name), function(*args, **kwargs))[1]
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = function(*args, **kwargs)
+            seen.extend([name] if result is not None else [])  # None: it was not the way
+            return result
 
-    at_once = _propagate.VPMessagePassing._ends
-    monkeypatch.setattr(_propagate.VPMessagePassing, "_ends", watched("at once", at_once))
+        return call
+
+    for name in ("_ends", "_known_ends"):
+        step = getattr(_propagate.VPMessagePassing, name)
+        monkeypatch.setattr(_propagate.VPMessagePassing, name, watched("at once", step))
     monkeypatch.setattr(MessagePassing, "_collect", watched("steps", MessagePassing._collect))
     return seen
 

@@ -13,6 +13,7 @@ from ._cache import memorable as memorable
 from ._cache import memory as memory
 from ._check import check_graph as check_graph
 from ._csr import CSR as CSR
+from ._csr import is_on_host as is_on_host
 from ._csr import rows as rows
 from ._dtypes import accumulable as accumulable
 from ._dtypes import accumulator as accumulator
@@ -36,6 +37,7 @@ __all__ = [
     "endpoints",
     "from_sources",
     "from_targets",
+    "is_on_host",
     "is_traceable",
     "known_graph",
     "memorable",
