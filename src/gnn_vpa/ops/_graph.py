@@ -14,16 +14,15 @@ from ._csr import (
     CSR,
     by_single,
     grouped,
-    grouped_both,
     is_on_host,
-    measured,
     moved,
+    readout,
     rows,
     transpose,
 )
 from ._formats import Sizes, checked_multiplicity, endpoints
 from ._operators import spmm
-from ._power import power, power_of_counts
+from ._power import power, power_of_lengths
 
 
 def trainable() -> AbstractContextManager[None]:
@@ -75,7 +74,7 @@ class Graph:
         source, target, sizes, self.weight = endpoints(edge_index, num_nodes)
         self.num_sources, self.num_targets = sizes
         with trainable():
-            self.by_target, self._by_source = grouped_both(source, target, *sizes)
+            self.by_target, self._by_source = grouped(target, source, *sizes[::-1]), None
         self.multiplicity = None
         if multiplicity is not None:
             counts = checked_multiplicity(multiplicity, self.num_edges, self.device)
@@ -131,6 +130,9 @@ class Graph:
             nodes = torch.arange(num_nodes, dtype=batch.dtype, device=batch.device)
             return cls(torch.stack([nodes, batch]), (num_nodes, num_graphs), multiplicity)
         with trainable():
+            if is_on_host(batch):
+                both = readout(batch.numpy(), num_graphs)
+                return cls.from_csr(*both, (num_nodes, num_graphs))
             nodes = torch.arange(num_nodes, dtype=batch.dtype, device=batch.device)
             by_target = grouped(batch, nodes, num_graphs, num_nodes)
             # Grouped by source a readout is what was given: an edge for each node.
@@ -158,7 +160,7 @@ class Graph:
         if self._by_source is not None:
             return self._by_source
         with trainable():
-            by_source = measured(transpose(self.by_target, self.num_sources))
+            by_source = transpose(self.by_target, self.num_sources)
         if not _is_transformed():
             self._by_source = by_source
         return by_source
@@ -198,9 +200,10 @@ class Graph:
         if (exponent, dtype) in self._scales:
             return self._scales[exponent, dtype]
         with trainable():
-            count = self.count
-            of = power_of_counts if is_on_host(count) else power
-            scale = of(count.to(dtype).unsqueeze(1), exponent)
+            if self.multiplicity is None and is_on_host(self.by_target.rowptr):
+                scale = power_of_lengths(self.by_target.rowptr.numpy(), exponent, dtype)
+            else:
+                scale = power(self.count.to(dtype).unsqueeze(1), exponent)
         if not _is_transformed():
             self._scales[exponent, dtype] = scale
         return scale

@@ -96,7 +96,8 @@ class _Bags(_Kernel):
     def there(self, x: Tensor, graph: Graph) -> Tensor:
         csr = graph.by_target
         if not self.is_there:
-            lengths = np.diff(csr.rowptr.numpy())
+            rowptr = csr.rowptr.numpy()
+            lengths = rowptr[1:] - rowptr[:-1]
             self.to_targets = self._weights(csr, lambda factor: np.repeat(factor, lengths))
             self.is_there = True
         return whole_bags(x, self.to_targets, csr)

@@ -23,6 +23,7 @@ from ._formats import check_device as check_device
 from ._formats import endpoints as endpoints
 from ._norm import normed as normed
 from ._operators import sddmm as sddmm
+from ._parts import attend_by_parts as attend_by_parts
 
 __all__ = [
     "CSR",
@@ -30,6 +31,7 @@ __all__ = [
     "accumulable",
     "accumulator",
     "as_graph",
+    "attend_by_parts",
     "attend_by_power",
     "check_device",
     "check_graph",
