@@ -15,7 +15,9 @@ INDEX = arrays(np.int64, st.integers(0, 30), elements=st.integers(0, ROWS - 1))
 
 @given(INDEX)
 def test_it_is_a_stable_sort(row: np.ndarray) -> None:
-    rowptr, edge = _counting.by_row(row.astype(np.int32), ROWS)
+    narrow = row.astype(np.int32)
+    rowptr, col, edge = _counting.by_row(narrow, narrow + 1, ROWS)
+    assert col.tolist() == sorted(row + 1)
     assert edge.tolist() == np.argsort(row, kind="stable").tolist()
     assert rowptr.tolist() == [0, *np.bincount(row, minlength=ROWS).cumsum()]
 

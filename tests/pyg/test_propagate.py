@@ -40,10 +40,16 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
 
     def watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *args, **kwargs: (seen.append(name), function(*args, **kwargs))[1]
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = function(*args, **kwargs)
+            seen.extend([name] if result is not None else [])  # None: it was not the way
+            return result
 
-    at_once = _propagate.VPMessagePassing._ends
-    monkeypatch.setattr(_propagate.VPMessagePassing, "_ends", watched("at once", at_once))
+        return call
+
+    for name in ("_ends", "_known_ends"):
+        step = getattr(_propagate.VPMessagePassing, name)
+        monkeypatch.setattr(_propagate.VPMessagePassing, name, watched("at once", step))
     monkeypatch.setattr(MessagePassing, "_collect", watched("steps", MessagePassing._collect))
     return seen
 
@@ -236,8 +242,8 @@ def test_an_index_out_of_range_is_refused(make: Callable[[], Any]) -> None:
 def test_the_same_edges_are_grouped_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from gnn_vpa.ops import _csr, _graph
 
-    both, count = _csr.grouped_both, []
-    monkeypatch.setattr(_graph, "grouped_both", lambda *args: (count.append(1), both(*args))[1])
+    once, count = _csr.grouped, []
+    monkeypatch.setattr(_graph, "grouped", lambda *args: (count.append(1), once(*args))[1])
     layers = [VPGCNConv(4, 4), VPGATConv(4, 4), VPGATConv(4, 4), VPGCNConv(4, 4)]
     edge_index = torch.tensor([[0, 1, 2, 2], [1, 0, 0, 2]])
     for _ in range(2):

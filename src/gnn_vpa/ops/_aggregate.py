@@ -15,7 +15,7 @@ from ._norm import normed
 from ._operators import segmax, spmm
 from ._power import power
 from ._shapes import flat, lined_up
-from ._short import can_be_short, short_sum
+from ._short import can_be_short, power_sum, short_sum
 
 
 def aggregate(
@@ -75,6 +75,11 @@ def aggregate(
     if weight is not None:
         check_weight(weight, graph, x)
     own = multiplicity is None  # then the graph remembers its scales
+    if own and graph.multiplicity is None and _is_power(entry, weight):
+        assert entry.exponent is not None
+        out = power_sum(x, graph, entry.exponent, weight)
+        if out is not None:
+            return out
     multiplicity = counted(multiplicity, graph, x)
     if entry.squares_weights and weight is not None:
         return _divided_by_norm(x, graph, weight, multiplicity, normalizer_grad)
@@ -83,6 +88,12 @@ def aggregate(
         return _maximum(x, graph, weight, multiplicity)
     factor = _factor(x, graph, entry, multiplicity, own)
     return weighted_sum(x, graph, _product(weight, multiplicity), factor)
+
+
+def _is_power(entry: Aggregation, weight: Tensor | None) -> bool:
+    """Say whether the scale is a power of N, and nobody watches."""
+    by_weight = entry.squares_weights and weight is not None
+    return entry.kind == "linear" and not by_weight and observe.observer is None
 
 
 def weighted_sum(
@@ -110,7 +121,7 @@ def scaled_sum(x: Tensor, graph: Graph, weight: Tensor, factor: Tensor, through:
 
 
 def _sum(x: Tensor, graph: Graph, weight: Tensor | None, factor: Tensor | None) -> Tensor:
-    if can_be_short(x, weight):
+    if weight is None and can_be_short(x):
         return short_sum(x, graph, factor)
     has_heads = weight is not None and weight.dim() == 2
     by_heads = flat(x, 2) if has_heads else flat(x, 1).unsqueeze(1)  # [S, H, F]

@@ -60,6 +60,19 @@ def as_graph(graph: Graph | Tensor, num_nodes: Sizes | None = None) -> Graph:
     return known[2]
 
 
+def known_graph(edge_index: Tensor, num_sources: int, num_targets: int) -> Graph | None:
+    """Return the graph that was made of an unchanged ``edge_index``, and checked, for these sizes.
+
+    Nothing of a graph that a layer before has seen needs to be looked at again.
+    """
+    if type(edge_index) is not Tensor or not memorable(edge_index):
+        return None
+    known: tuple[Mark, Sizes | None, Graph] | None = _graphs.get(edge_index)
+    if known is None or known[1] != (num_sources, num_targets) or known[0] != Mark(edge_index):
+        return None
+    return known[2]
+
+
 def memorable(graph: object) -> bool:
     """Tell whether a change of ``graph`` would be seen."""
     # A sparse tensor's values may carry a gradient or change unseen.

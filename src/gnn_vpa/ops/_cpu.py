@@ -1,7 +1,7 @@
 """Kernels for the CPU, put together from PyTorch's own vectorised, multi-threaded loops.
 
 - ``spmm``: ``embedding_bag`` over CSR, several times faster than a sparse matrix product and
-  tens of times faster than gather and scatter. Rows longer than ``_LONG`` are summed in pieces:
+  tens of times faster than gather and scatter. Rows longer than ``LONG`` are summed in pieces:
   a sum of a million float32 terms in a row would lose four digits.
 - ``sddmm``: ``sampled_addmm``, which reads each pair of rows in place.
 - ``segmax``: rows of like degree side by side, so that the maximum runs along a dense axis; of a
@@ -21,7 +21,7 @@ from ._csr import CSR, rows
 from ._dtypes import accumulable, accumulator
 from ._reference import in_user_order, positions
 
-_LONG = 2048  # edges of a row that are summed in one go
+LONG = 2048  # edges of a row that are summed in one go
 _PIECE = 512  # edges of the pieces in which a longer one is
 _NARROW = 8  # features up to which the plain maximum is faster than one of rows side by side
 _BLOCK = 1 << 18  # elements of a gathered block: it should stay in the second-level cache
@@ -62,11 +62,17 @@ def _bags(x: Tensor, w: Tensor | None, csr: CSR) -> Tensor:
         return x.new_zeros(ptr.numel() - 1, x.shape[1])
     if (owned := int(ptr[-1])) < col.numel():
         # What no row owns, embedding_bag gives to the last one (in float64).
-        col, w = col[:owned], None if w is None else w[:owned]
+        w, csr = None if w is None else w[:owned], csr._replace(col=col[:owned])
+    return whole_bags(x, w, csr)
+
+
+def whole_bags(x: Tensor, w: Tensor | None, csr: CSR) -> Tensor:
+    """Sum rows of ``x`` where there are some, and rows own all edges; ``w`` is in that order."""
+    ptr, col = csr.rowptr, csr.col
     # What torch.nn.functional.embedding_bag calls after its checks: mode 0 is the sum.
     out: Tensor = torch.embedding_bag(x.contiguous(), col, ptr, False, 0, False, w, True)[0]
-    if csr.longest > _LONG:
-        long = (ptr.diff() > _LONG).nonzero().flatten()
+    if csr.longest > LONG:
+        long = (ptr.diff() > LONG).nonzero().flatten()
         if len(long) > 0:
             out[long] = _in_pieces(x, w, csr, long)
     return out
@@ -96,13 +102,13 @@ def _in_pieces(x: Tensor, w: Tensor | None, csr: CSR, long: Tensor) -> Tensor:
 def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
     left = accumulable(g) if a is None else accumulable(g) * a.unsqueeze(-1)
     right = accumulable(x) if b is None else accumulable(x) * b.unsqueeze(-1)
-    dots = [
-        _dots(left[:, h].contiguous(), right[:, h].contiguous(), csr) for h in range(x.shape[1])
+    found = [
+        dots(left[:, h].contiguous(), right[:, h].contiguous(), csr) for h in range(x.shape[1])
     ]
-    return in_user_order(torch.stack(dots, dim=1), csr)
+    return in_user_order(torch.stack(found, dim=1), csr)
 
 
-def _dots(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
+def dots(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
     """Dot products along the edges for one head, in the order of ``csr``."""
     num_edges = csr.col.numel()
     if num_edges == 0 or x.shape[1] == 0:
@@ -115,8 +121,8 @@ def _dots(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
     pattern = torch.sparse_csr_tensor(
         csr.rowptr, csr.col, x.new_zeros(num_edges), (len(g), len(x)), check_invariants=False
     )
-    dots: Tensor = torch.sparse.sampled_addmm(pattern, g, x.t(), beta=0).values()
-    return dots
+    found: Tensor = torch.sparse.sampled_addmm(pattern, g, x.t(), beta=0).values()
+    return found
 
 
 @cache

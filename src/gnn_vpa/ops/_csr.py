@@ -35,12 +35,13 @@ def group(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> tuple[Tenso
     _check_range("source", col, num_cols)
     dtype = index_dtype(row.numel(), num_rows, num_cols)
     if row.device.type == "cpu":
-        rowptr, edge = map(torch.from_numpy, _counting.by_row(row.to(dtype).numpy(), num_rows))
-    else:
-        ordered, edge = torch.sort(row.to(dtype), stable=True)
-        rowptr = torch._convert_indices_from_coo_to_csr(
-            ordered, num_rows, out_int32=dtype == torch.int32
-        )
+        ends = (t.to(dtype).contiguous().numpy() for t in (row, col))
+        rowptr, ordered, edge = map(torch.from_numpy, _counting.by_row(*ends, num_rows))
+        return rowptr, ordered, edge
+    sorted_rows, edge = torch.sort(row.to(dtype), stable=True)
+    rowptr = torch._convert_indices_from_coo_to_csr(
+        sorted_rows, num_rows, out_int32=dtype == torch.int32
+    )
     return rowptr, col.to(dtype)[edge], edge.to(dtype)
 
 
@@ -129,14 +130,13 @@ def transpose(csr: CSR, num_cols: int) -> CSR:
         csr.col, rows(csr.rowptr, csr.col.numel()), num_cols, csr.rowptr.numel() - 1
     )
     edge = position if csr.edge is None else csr.edge[position]
-    return CSR(rowptr, col, edge, col.shape[0])
+    return measured(CSR(rowptr, col, edge, col.shape[0]))
 
 
 def grouped(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
     """Group edges by row, without sorting where they are in order already."""
     if is_on_host(row) and is_on_host(col):
-        by_row, _ = grouped_both(col, row, num_cols, num_rows)
-        return by_row
+        return counted((col.numpy(), row.numpy()), num_cols, num_rows)
     if not is_readable(row, col) or not bool((row[1:] >= row[:-1]).all()):
         rowptr, col, edge = group(row, col, num_rows, num_cols)
         return measured(CSR(rowptr, col, edge, col.shape[0]))
@@ -148,41 +148,30 @@ def grouped(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
     return measured(CSR(rowptr, col.to(dtype, copy=True), None, col.shape[0]))
 
 
-def grouped_both(
-    source: Tensor, target: Tensor, num_sources: int, num_targets: int
-) -> tuple[CSR, CSR | None]:
-    """Group edges by target and, where that comes with it, by source.
-
-    PyG's batches list the edges source by source: on the CPU one transpose then gives the rest.
-    """
-    if not (is_on_host(source) and is_on_host(target)):
-        return grouped(target, source, num_targets, num_sources), None
-    ends = source.numpy(), target.numpy()
-    _check_ends(*ends, num_sources, num_targets)
-    narrow = index_dtype(source.numel(), num_sources, num_targets) == torch.int32
+def counted(ends: Ints | tuple[Ints, Ints], num_sources: int, num_targets: int) -> CSR:
+    """Group edges ``(source, target)`` by target, on the CPU by counting."""
+    source, target = ends
+    _check_ends(source, target, num_sources, num_targets)
+    narrow = index_dtype(len(source), num_sources, num_targets) == torch.int32
     dtype: type[np.integer[Any]] = np.int32 if narrow else np.int64
-    if not _counting.ascends(ends[1]) and _counting.ascends(ends[0]):
-        by_source = _in_order(*ends, num_sources, dtype)
-        return _transposed(by_source, num_targets), by_source
-    return _counted(ends[1], ends[0], num_targets, dtype), None
+    rowptr, col, edge = _counting.by_row(target.astype(dtype), source.astype(dtype), num_targets)
+    return _csr(rowptr, col, None if _counting.is_in_order(edge) else edge)
 
 
-def _counted(row: Ints, col: Ints, num_rows: int, dtype: type[np.integer[Any]]) -> CSR:
-    """Group edges on the CPU by row, without sorting where they are in order already."""
-    if _counting.ascends(row):
-        return _in_order(row, col, num_rows, dtype)
-    rowptr, edge = _counting.by_row(row.astype(dtype), num_rows)
-    return _csr(rowptr, col.astype(dtype)[edge], edge)
-
-
-def _in_order(row: Ints, col: Ints, num_rows: int, dtype: type[np.integer[Any]]) -> CSR:
-    """Group edges whose rows ascend."""
-    # A copy, never a view: the cache of graphs must not keep the user's tensor alive.
-    return _csr(_counting.pointers(row, num_rows, dtype), col.astype(dtype), None)
+def readout(batch: Ints, num_graphs: int) -> tuple[CSR, CSR]:
+    """Group nodes by their graph, and graphs by their nodes, on the CPU."""
+    nodes = len(batch)
+    _check_ends(batch[:0], batch, nodes, num_graphs)
+    dtype = np.int32 if index_dtype(nodes, num_graphs) == torch.int32 else np.int64
+    graph = batch.astype(dtype)
+    numbers = np.arange(nodes + 1, dtype=dtype)
+    rowptr, col, edge = _counting.by_row(graph, numbers[:-1], num_graphs)
+    by_node = CSR(torch.from_numpy(numbers), torch.from_numpy(graph), None, 1)
+    return _csr(rowptr, col, None if _counting.is_in_order(edge) else edge), by_node
 
 
 def _csr(rowptr: Ints, col: Ints, edge: Ints | None) -> CSR:
-    longest = int(np.diff(rowptr).max(initial=0))
+    longest = int(np.maximum.reduce(rowptr[1:] - rowptr[:-1], initial=0))
     order = None if edge is None else torch.from_numpy(edge)
     return CSR(torch.from_numpy(rowptr), torch.from_numpy(col), order, longest)
 
@@ -190,7 +179,7 @@ def _csr(rowptr: Ints, col: Ints, edge: Ints | None) -> CSR:
 def _check_ends(source: Ints, target: Ints, num_sources: int, num_targets: int) -> None:
     for name, index, size in (("target", target, num_targets), ("source", source, num_sources)):
         # As unsigned numbers negative ones are the largest: one look is enough.
-        if len(index) > 0 and int(index.view(_UNSIGNED[index.dtype.itemsize]).max()) >= size:
+        if len(index) > 0 and np.maximum.reduce(index.view(_UNSIGNED[index.itemsize])) >= size:
             _check_bounds(name, int(index.min()), int(index.max()), size)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -13,19 +14,18 @@ from ._csr import (
     CSR,
     by_single,
     grouped,
-    grouped_both,
     is_on_host,
-    measured,
     moved,
+    readout,
     rows,
     transpose,
 )
 from ._formats import Sizes, checked_multiplicity, endpoints
 from ._operators import spmm
-from ._power import power, power_of_counts
+from ._power import power, power_of_lengths
 
 
-def _trainable() -> AbstractContextManager[None]:
+def trainable() -> AbstractContextManager[None]:
     """Leave inference mode: tensors made in it could not take part in a later training step."""
     if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
         return nullcontext()
@@ -73,15 +73,14 @@ class Graph:
     ) -> None:
         source, target, sizes, self.weight = endpoints(edge_index, num_nodes)
         self.num_sources, self.num_targets = sizes
-        with _trainable():
-            self.by_target, self._by_source = grouped_both(source, target, *sizes)
+        with trainable():
+            self.by_target, self._by_source = grouped(target, source, *sizes[::-1]), None
         self.multiplicity = None
         if multiplicity is not None:
             counts = checked_multiplicity(multiplicity, self.num_edges, self.device)
-            with _trainable():
+            with trainable():
                 self.multiplicity = counts.clone()  # scales are remembered: it must not change
-        self._scales: dict[tuple[float, torch.dtype], Tensor] = {}
-        self._edge_targets: Tensor | None = None
+        self._start()
 
     @classmethod
     def from_csr(
@@ -95,10 +94,17 @@ class Graph:
         """Put a graph together from parts that fit: nothing is checked, sorted or copied."""
         graph = object.__new__(cls)
         graph.num_sources, graph.num_targets = sizes
-        graph.by_target, graph._by_source, graph._edge_targets = by_target, by_source, None
+        graph.by_target, graph._by_source = by_target, by_source
         graph.weight, graph.multiplicity = weight, multiplicity
-        graph._scales = {}
+        graph._start()
         return graph
+
+    def _start(self) -> None:
+        """Nothing has been made of the graph yet."""
+        self._scales: dict[tuple[float, torch.dtype], Tensor] = {}
+        self._edge_targets: Tensor | None = None
+        self._is_whole: bool | None = None
+        self.ways: dict[Hashable, Any] = {}  # of sums over the graph, as ``_short`` remembers them
 
     @classmethod
     def readout(
@@ -123,7 +129,10 @@ class Graph:
         if batch.is_floating_point() or multiplicity is not None:
             nodes = torch.arange(num_nodes, dtype=batch.dtype, device=batch.device)
             return cls(torch.stack([nodes, batch]), (num_nodes, num_graphs), multiplicity)
-        with _trainable():
+        with trainable():
+            if is_on_host(batch):
+                both = readout(batch.numpy(), num_graphs)
+                return cls.from_csr(*both, (num_nodes, num_graphs))
             nodes = torch.arange(num_nodes, dtype=batch.dtype, device=batch.device)
             by_target = grouped(batch, nodes, num_graphs, num_nodes)
             # Grouped by source a readout is what was given: an edge for each node.
@@ -150,18 +159,27 @@ class Graph:
         """The edges grouped by source; made on first need."""
         if self._by_source is not None:
             return self._by_source
-        with _trainable():
-            by_source = measured(transpose(self.by_target, self.num_sources))
+        with trainable():
+            by_source = transpose(self.by_target, self.num_sources)
         if not _is_transformed():
             self._by_source = by_source
         return by_source
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there are edges, and each has a target and a source that count."""
+        if self._is_whole is None:
+            known = [csr for csr in (self.by_target, self._by_source) if csr is not None]
+            whole = all(int(csr.rowptr[-1]) == self.num_edges for csr in known)
+            self._is_whole = self.num_edges > 0 and whole
+        return self._is_whole
 
     @property
     def edge_targets(self) -> Tensor:
         """Target of each edge, ``[num_edges]``, as the edges were given; made on first need."""
         if self._edge_targets is not None:
             return self._edge_targets
-        with _trainable():
+        with trainable():
             target, edge = rows(self.by_target.rowptr, self.num_edges), self.by_target.edge
             if edge is not None:
                 target = target.scatter(0, edge.long(), target)
@@ -181,10 +199,11 @@ class Graph:
         """
         if (exponent, dtype) in self._scales:
             return self._scales[exponent, dtype]
-        with _trainable():
-            count = self.count
-            of = power_of_counts if is_on_host(count) else power
-            scale = of(count.to(dtype).unsqueeze(1), exponent)
+        with trainable():
+            if self.multiplicity is None and is_on_host(self.by_target.rowptr):
+                scale = power_of_lengths(self.by_target.rowptr.numpy(), exponent, dtype)
+            else:
+                scale = power(self.count.to(dtype).unsqueeze(1), exponent)
         if not _is_transformed():
             self._scales[exponent, dtype] = scale
         return scale

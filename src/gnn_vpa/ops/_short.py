@@ -1,45 +1,142 @@
-"""The short way of a sum without edge weights, where it is called plainly.
+"""The short way of a sum with constant weights, where it is called plainly.
 
-In an ordinary loop over small batches the way to the kernel takes longer than the kernel. Here the
-graph travels as one object, and the derivative is the same sum on the transposed graph.
+In an ordinary loop over small batches the way to the kernel takes longer than the kernel. Here all
+that a graph and its constants say is put together once, and a layer makes one call with it; the
+derivative is the same sum on the transposed graph.
 """
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from ._backend import kernels
-from ._csr import is_plain
+from ._backend import backend, kernels
+from ._cache import Mark
+from ._cpu import whole_bags
+from ._csr import CSR, is_plain
 from ._differentiable import has_duals
-from ._graph import Graph
+from ._graph import Graph, trainable
 from ._operators import spmm
 
+Floats = NDArray[Any]
 
-def can_be_short(x: Tensor, weight: Tensor | None) -> bool:
-    """Say whether ``short_sum`` serves: features ``[S, F]``, no weights, and nothing traces."""
-    return weight is None and x.dim() == 2 and is_plain(x) and not has_duals()
+_WIDE = (torch.float32, torch.float64)  # summed in their own type
+
+
+def can_be_short(x: Tensor) -> bool:
+    """Say whether the short ways serve: features ``[S, F]``, and nothing traces."""
+    return x.dim() == 2 and is_plain(x) and not has_duals()
 
 
 def short_sum(x: Tensor, graph: Graph, factor: Tensor | None) -> Tensor:
     """Return ``factor_i * sum_j x_j``; ``factor [num_targets, 1]`` is a constant."""
+    return _along(_Kernel(factor, None, None), x, graph)
+
+
+def power_sum(x: Tensor, graph: Graph, exponent: float, weight: Tensor | None) -> Tensor | None:
+    """Return ``N_i^(-exponent) * sum_j weight_ij x_j``, or None where this way does not serve.
+
+    It serves on the CPU, with weights ``[E]`` that are constants or with none.
+    """
+    if not can_be_short(x) or x.dtype not in _WIDE or x.shape[1] == 0 or backend(x) != "cpu":
+        return None
+    if weight is not None and not _is_constant(weight, x):
+        return None
+    key = (exponent, x.dtype, weight is None)
+    mark = None if weight is None else Mark(weight)
+    way = graph.ways.get(key)
+    if way is None or way.mark != mark:
+        if not graph.is_whole:
+            return None
+        with trainable():
+            factor = None if exponent == 0 else graph.scale(exponent, x.dtype)
+            way = _Bags(factor, weight, mark)
+        graph.ways[key] = way
+    return _along(way, x, graph)
+
+
+def _is_constant(weight: Tensor, x: Tensor) -> bool:
+    return (
+        weight.dim() == 1
+        and weight.dtype == x.dtype
+        and not weight.requires_grad
+        and not weight.is_inference()  # a change of it could not be seen
+        and is_plain(weight)
+    )
+
+
+class _Kernel:
+    """A sum and its transpose, by the kernels of the device."""
+
+    def __init__(self, factor: Tensor | None, weight: Tensor | None, mark: Mark | None) -> None:
+        self.factor, self.weight, self.mark = factor, weight, mark
+
+    def there(self, x: Tensor, graph: Graph) -> Tensor:
+        return kernels(x).spmm_narrow(x, self.factor, None, graph.by_target)  # type: ignore[no-any-return]
+
+    def back(self, g: Tensor, graph: Graph) -> Tensor:
+        return kernels(g).spmm_narrow(g, None, self.factor, graph.by_source)  # type: ignore[no-any-return]
+
+    def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
+        weight = None if self.weight is None else self.weight.unsqueeze(1)
+        operands = (*graph.by_source, *graph.by_target)
+        return spmm(g.unsqueeze(1), weight, None, self.factor, *operands).squeeze(1)
+
+
+class _Bags(_Kernel):
+    """The same on the CPU, with all constants put together as one weight for each edge."""
+
+    to_targets: Tensor | None = None
+    to_sources: Tensor | None = None
+    is_there = is_back = False
+
+    def there(self, x: Tensor, graph: Graph) -> Tensor:
+        csr = graph.by_target
+        if not self.is_there:
+            rowptr = csr.rowptr.numpy()
+            lengths = rowptr[1:] - rowptr[:-1]
+            self.to_targets = self._weights(csr, lambda factor: np.repeat(factor, lengths))
+            self.is_there = True
+        return whole_bags(x, self.to_targets, csr)
+
+    def back(self, g: Tensor, graph: Graph) -> Tensor:
+        csr = graph.by_source
+        if not self.is_back:
+            self.to_sources = self._weights(csr, lambda factor: factor.take(csr.col.numpy()))
+            self.is_back = True
+        return whole_bags(g, self.to_sources, csr)
+
+    def _weights(self, csr: CSR, spread: Callable[[Floats], Floats]) -> Tensor | None:
+        """Return the weight of each edge in the order of ``csr``, or None where all are 1."""
+        with trainable():
+            weight = self.weight
+            if weight is not None and csr.edge is not None:
+                weight = weight[csr.edge]
+            if self.factor is None:
+                return weight
+            factor = spread(self.factor.numpy().ravel())
+            return torch.from_numpy(factor if weight is None else factor * weight.numpy())
+
+
+def _along(way: _Kernel, x: Tensor, graph: Graph) -> Tensor:
     if x.requires_grad and torch.is_grad_enabled():
-        return _Sum.apply(x, graph, factor)  # type: ignore[no-any-return, no-untyped-call]
-    return kernels(x).spmm_narrow(x, factor, None, graph.by_target)  # type: ignore[no-any-return]
+        return _Sum.apply(x, way, graph)  # type: ignore[no-any-return, no-untyped-call]
+    return way.there(x, graph)
 
 
 class _Sum(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, graph: Graph, factor: Tensor | None) -> Tensor:
+    def forward(ctx: Any, x: Tensor, way: _Kernel, graph: Graph) -> Tensor:
         # Constants of the library's own, which no hook on saved tensors needs to see.
-        ctx.graph, ctx.factor = graph, factor
-        return kernels(x).spmm_narrow(x, factor, None, graph.by_target)  # type: ignore[no-any-return]
+        ctx.way, ctx.graph = way, graph
+        return way.there(x, graph)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
-        graph, factor = ctx.graph, ctx.factor
-        if not torch.is_grad_enabled() and is_plain(g):
-            return kernels(g).spmm_narrow(g, None, factor, graph.by_source), None, None
-        # A derivative of higher order, or one that is traced.
-        back = spmm(g.unsqueeze(1), None, None, factor, *graph.by_source, *graph.by_target)
-        return back.squeeze(1), None, None
+        # A derivative of higher order, or one that is traced, takes the long way.
+        is_short = not torch.is_grad_enabled() and is_plain(g)
+        back = ctx.way.back if is_short else ctx.way.back_traced
+        return back(g, ctx.graph), None, None

@@ -8,10 +8,12 @@ from ._attend import softmax as softmax
 from ._cache import Mark as Mark
 from ._cache import as_graph as as_graph
 from ._cache import is_traceable as is_traceable
+from ._cache import known_graph as known_graph
 from ._cache import memorable as memorable
 from ._cache import memory as memory
 from ._check import check_graph as check_graph
 from ._csr import CSR as CSR
+from ._csr import is_on_host as is_on_host
 from ._csr import rows as rows
 from ._dtypes import accumulable as accumulable
 from ._dtypes import accumulator as accumulator
@@ -21,6 +23,7 @@ from ._formats import check_device as check_device
 from ._formats import endpoints as endpoints
 from ._norm import normed as normed
 from ._operators import sddmm as sddmm
+from ._parts import attend_by_parts as attend_by_parts
 
 __all__ = [
     "CSR",
@@ -28,6 +31,7 @@ __all__ = [
     "accumulable",
     "accumulator",
     "as_graph",
+    "attend_by_parts",
     "attend_by_power",
     "check_device",
     "check_graph",
@@ -35,7 +39,9 @@ __all__ = [
     "endpoints",
     "from_sources",
     "from_targets",
+    "is_on_host",
     "is_traceable",
+    "known_graph",
     "memorable",
     "memory",
     "normed",

@@ -4,13 +4,14 @@ import torch
 from torch import Tensor
 from torch_geometric.index import ptr2index
 from torch_geometric.typing import SparseTensor
-from torch_geometric.utils import add_remaining_self_loops, softmax
+from torch_geometric.utils import softmax
 from torch_geometric.utils.num_nodes import maybe_num_nodes
 
 from ..errors import UsageError
 from ..ops import Graph
 from ..ops.internal import accumulable, as_graph, normed
 from ._edges import plain_edges
+from ._loops import add_remaining_self_loops, unit_norm
 from ._memory import remembered
 
 
@@ -64,6 +65,10 @@ def vp_gcn_norm(
     def normalised() -> tuple[Tensor, Tensor]:
         weight = edge_weight
         if weight is None:
+            if fill is not None and flow == "source_to_target" and num_nodes is not None:
+                units = unit_norm(edge_index, num_nodes, fill, dtype or torch.get_default_dtype())
+                if units is not None:
+                    return units
             weight = torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
         return _normalised(edge_index, weight, num_nodes, fill, flow, dtype)
 

@@ -8,7 +8,7 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.typing import Adj, Size
 
 from ..ops import Graph
-from ..ops.internal import as_graph
+from ..ops.internal import as_graph, known_graph
 from ._edges import plain_edges
 
 _HOOKS = tuple(
@@ -40,6 +40,9 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
 
     def propagate(self, edge_index: Adj, size: Size = None, **kwargs: Any) -> Tensor:
         """Send messages along the edges, aggregate and update them, as in PyG."""
+        ends = self._known_ends(edge_index, size, kwargs)
+        if ends is not None:
+            return self._fused(*ends, kwargs)
         sizes = self._check_input(edge_index, size)
         kwargs = self._turned(kwargs)
         edge_index, values = plain_edges(edge_index)
@@ -106,6 +109,19 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             and not any(getattr(self, hooks) for hooks in _HOOKS)
             and all(end is None or self.node_dim in (0, -end.dim()) for end in ends)
         )
+
+    def _known_ends(
+        self, edge_index: Adj, size: Size, kwargs: dict[str, Any]
+    ) -> tuple[Tensor, Graph] | None:
+        """Return what ``_ends`` does for edges that a layer before has brought there, else None."""
+        x = self._features(kwargs)
+        source, target = x if type(x) is tuple else (x, x)
+        plain = size is None and self.flow == "source_to_target" and isinstance(source, Tensor)
+        if not plain or not self._unwatched(kwargs):
+            return None
+        num_targets = len(source if target is None else target)
+        graph = known_graph(edge_index, len(source), num_targets)
+        return None if graph is None else (source, graph)
 
     def _ends(self, edge_index: Tensor, sizes: list[int | None], x: Any) -> tuple[Tensor, Graph]:
         """Return the features of the sources, and the graph, as PyG would find them."""

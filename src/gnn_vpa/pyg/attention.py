@@ -2,18 +2,20 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 from torch_geometric.nn import GATConv, GATv2Conv
-from torch_geometric.typing import Adj
+from torch_geometric.typing import Adj, Size
 from torch_geometric.utils import is_torch_sparse_tensor
 
 from ..ops import Graph, aggregate
+from ..ops.internal import attend_by_parts
 from ._aggregation import VPAggregation
 from ._edges import plain_edges
 from ._forms import VPWeights
+from ._loops import append_self_loops, counting, keep_self_loops
 from ._memory import add_self_loops, remove_self_loops
 from ._rebind import rebound
 from ._types import OptInt, OptTensor
@@ -24,7 +26,9 @@ class VPAttention(VPWeights):
 
     normalizer_grad: bool = False
     _linear = True
+    _in_parts = False  # is the attention of edges left to ``propagate``?
     _forward: ClassVar[Callable[..., Any]]  # the parent's
+    _traceable: ClassVar[Callable[..., Any]]  # the same, where self-loops that are there stay
 
     def __init__(self, *args: Any, normalizer_grad: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -36,19 +40,30 @@ class VPAttention(VPWeights):
         cls._forward = rebound(
             super().forward, add_self_loops=add_self_loops, remove_self_loops=remove_self_loops
         )
+        cls._traceable = rebound(
+            super().forward, add_self_loops=append_self_loops, remove_self_loops=keep_self_loops
+        )
 
     def forward(self, x: Any, edge_index: Adj, *args: Any, **kwargs: Any) -> Any:
         """Run the layer, with the arguments of the PyG layer it stands for."""
+        self._in_parts = self._keeps_parts(x, edge_index, *args, *kwargs.values())
+        forward = self._forward
+        if self._in_parts and torch.compiler.is_compiling():
+            forward = self._traceable
         if not is_torch_sparse_tensor(edge_index) or edge_index.dense_dim() > 0:
-            return self._forward(x, edge_index, *args, **kwargs)
-        call = inspect.signature(self._forward).bind(x, edge_index, *args, **kwargs)
+            return forward(x, edge_index, *args, **kwargs)
+        call = inspect.signature(forward).bind(x, edge_index, *args, **kwargs)
         if self._loses_edges(
             edge_index, call.arguments.get("return_attention_weights") is not None
         ):
             if "size" in call.signature.parameters and call.arguments.get("size") is None:
                 call.arguments["size"] = (edge_index.size(1), edge_index.size(0))
             call.arguments["edge_index"], _ = plain_edges(edge_index)
-        return self._forward(*call.args, **call.kwargs)
+        return forward(*call.args, **call.kwargs)
+
+    def _keeps_parts(self, x: Any, edge_index: Adj, *others: Any) -> bool:
+        """Say whether the attention of edges is seen by nobody: then it need not be made."""
+        return False
 
     def _loses_edges(self, edge_index: Tensor, asked: bool) -> bool:
         """Tell whether PyG would refuse a sparse matrix, or lose its parallel edges.
@@ -80,6 +95,8 @@ class VPAttention(VPWeights):
 
     def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
         alpha = kwargs["alpha"]
+        if isinstance(alpha, _Parts):
+            return attend_by_parts(source, graph, *alpha)
         return aggregate(source, graph, weight=alpha, normalizer_grad=self.normalizer_grad)
 
 
@@ -109,6 +126,40 @@ class VPGATConv(VPAttention, GATConv):  # type: ignore[misc]
         >>> conv(x, edge_index, edge_attr=torch.ones(2, 3)).shape
         torch.Size([3, 64])
     """
+
+    def _keeps_parts(self, x: Any, edge_index: Adj, *others: Any) -> bool:
+        return (
+            type(edge_index) is Tensor
+            and all(other is None for other in others)
+            and (isinstance(x, Tensor) or x[1] is not None)
+            and self.flow == "source_to_target"
+            and not (self.normalizer_grad or (self.training and self.dropout > 0))
+            and not (self._edge_update_forward_hooks or self._edge_update_forward_pre_hooks)
+            and self._unwatched({})
+            and type(self).edge_update is GATConv.edge_update
+            and (torch.compiler.is_compiling() or edge_index.device.type == "cpu")
+        )
+
+    def edge_updater(self, edge_index: Adj, size: Size = None, **kwargs: Any) -> Any:
+        """Compute the attention of each edge, or leave that to ``propagate``."""
+        if not self._in_parts:
+            return super().edge_updater(edge_index, size, **kwargs)
+        source, target = kwargs["alpha"]
+        times = None
+        if torch.compiler.is_compiling() and self.add_self_loops:
+            # Self-loops that were there are still there, in front of those that were added.
+            num_loops = min(len(source), len(target)) if size is None else min(size)
+            times = counting(edge_index, num_loops)
+        return _Parts(source, target, self.negative_slope, times)
+
+
+class _Parts(NamedTuple):
+    """Attention that is still in parts: ``leaky_relu(source_j + target_i)``."""
+
+    source: Tensor
+    target: Tensor
+    slope: float
+    times: Tensor | None
 
 
 class VPGATv2Conv(VPAttention, GATv2Conv):  # type: ignore[misc]
