@@ -28,7 +28,12 @@ _WIDE = (torch.float32, torch.float64)  # summed in their own type
 
 def can_be_short(x: Tensor) -> bool:
     """Say whether the short ways serve: features ``[S, F]``, and nothing traces."""
-    return x.dim() == 2 and is_plain(x) and not has_duals()
+    return x.dim() == 2 and is_untraced(x)
+
+
+def is_untraced(x: Tensor) -> bool:
+    """Say whether nothing traces ``x``, transforms it, or sends tangents along with it."""
+    return is_plain(x) and not has_duals()
 
 
 def short_sum(x: Tensor, graph: Graph, factor: Tensor | None) -> Tensor:

@@ -24,6 +24,8 @@ from ._formats import endpoints as endpoints
 from ._norm import normed as normed
 from ._operators import sddmm as sddmm
 from ._parts import attend_by_parts as attend_by_parts
+from ._power import power as power
+from ._short import is_untraced as is_untraced
 
 __all__ = [
     "CSR",
@@ -41,10 +43,12 @@ __all__ = [
     "from_targets",
     "is_on_host",
     "is_traceable",
+    "is_untraced",
     "known_graph",
     "memorable",
     "memory",
     "normed",
+    "power",
     "rows",
     "scaled_sum",
     "sddmm",

@@ -10,6 +10,7 @@ from ..errors import UsageError
 from ..ops import Graph, aggregate, observe
 from ..ops.internal import accumulator, normed, scaled_sum
 from ._mend import mend_generated_code
+from ._small import small_readout
 
 # A layer of PyG that is made with VPAggregation must not break later ones that sum.
 mend_generated_code()
@@ -62,6 +63,10 @@ class VPAggregation(Aggregation):  # type: ignore[misc]
             >>> VPAggregation()(x * w[:, None], torch.tensor([0, 0]), weight=w)
             tensor([[1.4000]])
         """
+        if weight is None and index is not None and dim in (0, -x.dim()):
+            groups = small_readout(index, x, dim_size)
+            if groups is not None:
+                return groups.sum(x, 0.5)
         graph = _groups(x, index, ptr, dim_size, dim)
         if weight is None and dim in (0, -x.dim()):
             return aggregate(x, graph)

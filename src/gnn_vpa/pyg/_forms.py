@@ -6,22 +6,27 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import UsageError
-from ..ops import Graph, aggregate
+from ..ops import Graph
 from ._norm import vp_gcn_norm, vp_softmax
 from ._propagate import VPMessagePassing
 from ._rebind import reads, rebound
+from ._small import Small, aggregate
 from ._types import OptInt, OptTensor
 
 
 class VPSum(VPMessagePassing):
     """A sum or mean of messages, as ``sum / sqrt(N)``; its ``aggr_module`` is a VPAggregation."""
 
-    def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
+    _takes_small = True
+
+    def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
         return aggregate(source, graph, self.aggr)
 
 
 class VPWeightedSum(VPMessagePassing):
     """A sum or mean of messages times ``edge_weight``, as ``sum / sqrt(sum w^2)``."""
+
+    _takes_small = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let the aggregation see the weights."""
@@ -49,7 +54,7 @@ class VPWeightedSum(VPMessagePassing):
         super().__init_subclass__(**kwargs)
         cls._linear = linear
 
-    def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
+    def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
         weight = kwargs.get("edge_weight")
         weight = None if weight is None else weight.view(-1)
         return aggregate(source, graph, self.aggr, weight)
@@ -70,13 +75,15 @@ class VPWeights(VPMessagePassing):
 class VPNormalised(VPWeights):
     """A layer that normalises by degree, with fourth roots in the place of square roots."""
 
+    _takes_small = True
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let ``forward`` call ``vp_gcn_norm`` where it calls ``gcn_norm``."""
         super().__init_subclass__(**kwargs)
         if "forward" not in vars(cls):
             cls.forward = rebound(cls.forward, gcn_norm=vp_gcn_norm)
 
-    def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
+    def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
         weight = kwargs["edge_weight"]
         return aggregate(source, graph, "sum", None if weight is None else weight.view(-1))
 

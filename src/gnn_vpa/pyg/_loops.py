@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric import utils
 
-from ..ops.internal import is_on_host
+from ..ops.internal import is_on_host, is_untraced
 
 _FLOATS = {torch.float32: np.float32, torch.float64: np.float64}
 
@@ -55,6 +55,18 @@ def counting(edge_index: Tensor, num_loops: int) -> Tensor:
     return ((edge_index[0] != edge_index[1]) | is_added).float()
 
 
+def _unit_norm_by_torch(
+    edge_index: Tensor, num_nodes: int, fill: float, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Return ``vp_gcn_norm`` of edges of weight 1 in few calls, of which none groups edges."""
+    weight = torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
+    edges, weight = utils.add_remaining_self_loops(edge_index, weight, fill, num_nodes)
+    source, target = edges
+    mass = weight.new_zeros(num_nodes).index_add_(0, target, weight.square())
+    root = mass.pow(-0.25)  # of each node: it has a self-loop
+    return edges, weight * root[target] * root[source]
+
+
 def unit_norm(
     edge_index: Tensor, num_nodes: int, fill: float, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor] | None:
@@ -62,7 +74,11 @@ def unit_norm(
 
     None where these are other edges, or cannot be looked at: the general way serves them.
     """
-    if dtype not in _FLOATS or type(edge_index) is not Tensor or not is_on_host(edge_index):
+    if dtype not in _FLOATS or type(edge_index) is not Tensor:
+        return None
+    if edge_index.is_cuda and is_untraced(edge_index):
+        return _unit_norm_by_torch(edge_index, num_nodes, fill, dtype)
+    if not is_on_host(edge_index):
         return None
     ends: NDArray[Any] = edge_index.numpy()
     if ends.size > 0 and (ends.min() < 0 or ends.max() >= num_nodes):
@@ -74,5 +90,7 @@ def unit_norm(
     root = (1 / np.sqrt(np.sqrt(count))).astype(_FLOATS[dtype])
     edges = np.empty((2, len(source) + num_nodes), ends.dtype)
     edges[:, : len(source)], edges[:, len(source) :] = ends, np.arange(num_nodes)
-    weight = np.concatenate([root[target] * root[source], np.asarray(fill, root.dtype) * root * root])
+    weight = np.concatenate(
+        [root[target] * root[source], np.asarray(fill, root.dtype) * root * root]
+    )
     return torch.from_numpy(edges), torch.from_numpy(weight)

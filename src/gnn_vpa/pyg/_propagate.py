@@ -10,6 +10,7 @@ from torch_geometric.typing import Adj, Size
 from ..ops import Graph
 from ..ops.internal import as_graph, known_graph
 from ._edges import plain_edges
+from ._small import Small, small
 
 _HOOKS = tuple(
     f"_{step}_forward_{when}hooks"
@@ -28,6 +29,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
     """
 
     _linear: ClassVar[bool] = False  # is the message the source's feature times a weight?
+    _takes_small: ClassVar[bool] = False  # does ``_fused`` know edges that are not grouped?
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep PyG from writing code for the class, which fails for some names and instances."""
@@ -72,8 +74,8 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             out = out if changed is None else changed
         return out
 
-    def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
-        """Compute all of message, aggregate and update at once."""
+    def _fused(self, source: Tensor, graph: Any, kwargs: dict[str, Any]) -> Tensor:
+        """Compute all of message, aggregate and update at once, along a ``Graph`` or ``Small``."""
         raise NotImplementedError
 
     def _features(self, kwargs: dict[str, Any]) -> Any:
@@ -112,14 +114,18 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
 
     def _known_ends(
         self, edge_index: Adj, size: Size, kwargs: dict[str, Any]
-    ) -> tuple[Tensor, Graph] | None:
-        """Return what ``_ends`` does for edges that a layer before has brought there, else None."""
+    ) -> tuple[Tensor, Graph | Small] | None:
+        """Return what ``_ends`` does of small batches, and of edges that a layer before has seen."""
         x = self._features(kwargs)
         source, target = x if type(x) is tuple else (x, x)
         plain = size is None and self.flow == "source_to_target" and isinstance(source, Tensor)
         if not plain or not self._unwatched(kwargs):
             return None
         num_targets = len(source if target is None else target)
+        if self._takes_small and target is not None and type(edge_index) is Tensor:
+            edges = small(edge_index, source, num_targets)
+            if edges is not None:
+                return source, edges
         graph = known_graph(edge_index, len(source), num_targets)
         return None if graph is None else (source, graph)
 

@@ -18,6 +18,7 @@ from ._forms import VPWeights
 from ._loops import append_self_loops, counting, keep_self_loops
 from ._memory import add_self_loops, remove_self_loops
 from ._rebind import rebound
+from ._small import Small
 from ._types import OptInt, OptTensor
 
 
@@ -25,7 +26,7 @@ class VPAttention(VPWeights):
     """Attention divided by ``sqrt(sum_j c_ij^2)`` over the weights used, after dropout."""
 
     normalizer_grad: bool = False
-    _linear = True
+    _linear = _takes_small = True
     _in_parts = False  # is the attention of edges left to ``propagate``?
     _forward: ClassVar[Callable[..., Any]]  # the parent's
     _traceable: ClassVar[Callable[..., Any]]  # the same, where self-loops that are there stay
@@ -93,8 +94,12 @@ class VPAttention(VPWeights):
         out: Tensor = VPAggregation()(inputs, index, None, dim_size, self.node_dim, weight=weight)
         return out
 
-    def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
+    def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
         alpha = kwargs["alpha"]
+        if isinstance(graph, Small):
+            if not self.normalizer_grad and isinstance(alpha, Tensor):
+                return graph.attend(source, alpha)
+            graph = graph.grouped(len(source))
         if isinstance(alpha, _Parts):
             return attend_by_parts(source, graph, *alpha)
         return aggregate(source, graph, weight=alpha, normalizer_grad=self.normalizer_grad)

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch_geometric.nn import TransformerConv
 from torch_geometric.utils import softmax
 
-from ..ops import Graph, aggregate
+from ..ops import aggregate
 from ..ops.internal import sddmm
 from ..ops.internal import softmax as graph_softmax
 from ._types import OptInt, OptTensor
@@ -76,7 +76,9 @@ class VPTransformerConv(VPAttention, TransformerConv):  # type: ignore[misc]
         # Edge features make every value its own, an edges x features tensor by definition.
         return self.lin_edge is None and super()._unwatched(kwargs)
 
-    def _fused(self, source: Tensor, graph: Graph, kwargs: dict[str, Any]) -> Tensor:
+    _takes_small = False
+
+    def _fused(self, source: Tensor, graph: Any, kwargs: dict[str, Any]) -> Tensor:
         query, key = kwargs["query"], kwargs["key"]
         scale = 1 / math.sqrt(self.out_channels)
         logits = sddmm(query * scale, key, None, None, *graph.as_operands(True))

@@ -1,0 +1,165 @@
+"""Small batches on a GPU: PyTorch's own gather and add, without grouping.
+
+In an ordinary loop over small batches a GPU waits for Python. Grouping edges takes ten calls for a
+batch that is used once, and the backward pass of our kernels goes through Python, 0.2 ms for each
+layer. Here a sum is a gather and an addition in place, whose derivatives are PyTorch's own, and how
+many neighbours a node has is counted once for all layers. As in PyG, additions on a GPU come in no
+fixed order; ``torch.use_deterministic_algorithms(True)`` chooses our kernels, whose sums have one.
+"""
+
+import torch
+from torch import Tensor
+
+from .. import ops
+from ..aggregations import Aggregation, aggregation
+from ..errors import UsageError
+from ..ops import Graph, observe
+from ..ops.internal import Mark, is_untraced, memorable, memory, power
+
+_MOST = 1 << 23  # numbers that are gathered: with more our kernels are quicker than Python is slow
+_TYPES = (torch.float32, torch.float64)  # half types are summed in float32, by our kernels
+
+_known = memory()
+
+
+class Small:
+    """Edges that are not grouped: for each its source and its target.
+
+    Args:
+        source: ``[num_edges]``, int64; None: the elements in their order, as in a readout.
+        target: ``[num_edges]``, int64.
+        num_targets: Number of targets.
+    """
+
+    def __init__(self, source: Tensor | None, target: Tensor, num_targets: int) -> None:
+        self.source, self.target, self.num_targets = source, target, num_targets
+        self._scales: dict[tuple[float, torch.dtype], Tensor] = {}
+
+    def sum(self, x: Tensor, exponent: float, weight: Tensor | None = None) -> Tensor:
+        """Return ``N_i^(-exponent) * sum_j weight_ij x_j``.
+
+        Args:
+            x: ``[num_sources, ...]``.
+            exponent: Of the number of neighbours.
+            weight: ``[num_edges]``.
+        """
+        out = self._added(self._messages(x, weight))
+        return out if exponent == 0 else out * _lined_up(self._scale(exponent, x.dtype), out)
+
+    def attend(self, x: Tensor, alpha: Tensor) -> Tensor:
+        """Return ``sum_j alpha_ij x_j / sqrt(sum_j alpha_ij^2)``; the root takes no gradient.
+
+        Args:
+            x: ``[num_sources, heads, F]``.
+            alpha: ``[num_edges, heads]``, attention after its dropout.
+        """
+        # In float64 no square is too small, whatever a dropout leaves of an attention.
+        squares = self._added(alpha.detach().double().square())
+        out = self._added(self._messages(x, alpha))
+        return out * _lined_up(power(squares, 0.5).to(x.dtype), out)
+
+    def grouped(self, num_sources: int) -> Graph:
+        """Return the same edges as a ``Graph``."""
+        if self.source is None:
+            return Graph.readout(self.target, self.num_targets)
+        return Graph(torch.stack([self.source, self.target]), (num_sources, self.num_targets))
+
+    def _messages(self, x: Tensor, weight: Tensor | None) -> Tensor:
+        messages = x if self.source is None else x.index_select(0, self.source)
+        return messages if weight is None else messages * _lined_up(weight, x)
+
+    def _added(self, rows: Tensor) -> Tensor:
+        """Add the rows of each target up."""
+        out = rows.new_zeros(self.num_targets, *rows.shape[1:])
+        return out.index_add_(0, self.target, rows)
+
+    def _scale(self, exponent: float, dtype: torch.dtype) -> Tensor:
+        key = (exponent, dtype)
+        if key not in self._scales:
+            with torch.inference_mode(False):  # a later training step must be able to use it
+                ones = torch.ones(len(self.target), dtype=dtype, device=self.target.device)
+                self._scales[key] = power(self._added(ones), exponent)
+        return self._scales[key]
+
+
+def _lined_up(values: Tensor, x: Tensor) -> Tensor:
+    """Give ``values`` the axes of ``x`` that they do not have."""
+    return values.view(*values.shape, *[1] * (x.dim() - values.dim()))
+
+
+def small(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
+    """Return the edges of a small batch on a GPU, or None where they are to be grouped."""
+    return ungrouped(edge_index, x, num_targets) if edge_index.is_cuda else None
+
+
+def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
+    """Return edges ``[2, num_edges]`` as they are, or None where this way does not serve."""
+    if edge_index.dim() != 2 or len(edge_index) != 2 or not _serves(edge_index, x):
+        return None
+    seen = (len(x), num_targets, Mark(edge_index))
+    known: tuple[object, Small] | None = _known.get(edge_index)
+    if known is None or known[0] != seen:
+        with torch.inference_mode(False):
+            _check(edge_index, seen[:2])
+            # A copy: a change of the user's tensor before the backward pass is none of these edges.
+            source, target = edge_index.clone().unbind(0)
+            known = (seen, Small(source, target, num_targets))
+        _known[edge_index] = known
+    return known[1]
+
+
+def small_readout(index: Tensor, x: Tensor, num_targets: int | None) -> Small | None:
+    """Return the groups of a small batch's nodes on a GPU, or None where they are to be grouped."""
+    if not index.is_cuda or index.dim() != 1 or len(index) != len(x) or not _serves(index, x):
+        return None
+    if num_targets is None:
+        num_targets = int(index.max()) + 1 if len(index) > 0 else 0
+    _check(index.unsqueeze(0), (num_targets,))
+    return Small(None, index, num_targets)
+
+
+def aggregate(x: Tensor, graph: Graph | Small, aggr: str, weight: Tensor | None = None) -> Tensor:
+    """Aggregate along edges, grouped or not."""
+    if isinstance(graph, Small):
+        entry = aggregation(aggr, among="operators")
+        if entry.exponent is not None and (weight is None or _is_plain(weight, x, graph, entry)):
+            return graph.sum(x, entry.exponent, weight)
+        graph = graph.grouped(len(x))
+    return ops.aggregate(x, graph, aggr, weight)
+
+
+def _is_plain(weight: Tensor, x: Tensor, graph: Small, entry: Aggregation) -> bool:
+    """Say whether weights are mere factors; where their squares count, they may be of any size."""
+    fits = weight.shape == graph.target.shape and weight.dtype == x.dtype
+    return fits and not entry.squares_weights
+
+
+def _serves(edges: Tensor, x: Tensor) -> bool:
+    """Say whether these edges and features may take this way."""
+    return (
+        x.dtype in _TYPES
+        and edges.dtype == torch.int64
+        and x.dim() in (2, 3)
+        and edges.shape[-1] * (x.numel() // max(len(x), 1)) <= _MOST
+        and x.device == edges.device
+        and memorable(edges)
+        and type(edges) is Tensor
+        and observe.observer is None
+        and not torch.are_deterministic_algorithms_enabled()
+        and is_untraced(x)
+    )
+
+
+def _check(index: Tensor, sizes: tuple[int, ...]) -> None:
+    """Raise unless every index lies in its range: on a GPU a wrong one ends the program."""
+    if index.shape[1] == 0 or (index.is_cuda and torch.cuda.is_current_stream_capturing()):
+        return
+    low, high = torch.stack(torch.aminmax(index, dim=1)).tolist()
+    names = ("source", "target")[-len(sizes) :]
+    for name, least, most, size in zip(names, low, high, sizes, strict=True):
+        if least < 0 or most >= size:
+            raise UsageError(
+                f"edge_index: {name} index {least if least < 0 else most} is out of range: "
+                f"expected 0 to {size - 1} for {size} nodes. Pass the right num_nodes, or mend "
+                "the edges."
+            )
