@@ -24,6 +24,8 @@ from ._formats import endpoints as endpoints
 from ._norm import normed as normed
 from ._operators import sddmm as sddmm
 from ._parts import attend_by_parts as attend_by_parts
+from ._script import raise_unscriptable as raise_unscriptable
+from ._short import power_sum as power_sum
 
 __all__ = [
     "CSR",
@@ -45,6 +47,8 @@ __all__ = [
     "memorable",
     "memory",
     "normed",
+    "power_sum",
+    "raise_unscriptable",
     "rows",
     "scaled_sum",
     "sddmm",

@@ -1,14 +1,14 @@
 """Message passing through ``gnn_vpa.ops``, and through PyG's own steps where somebody watches."""
 
 from inspect import Parameter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from torch import Tensor
 from torch_geometric.nn import MessagePassing
 from torch_geometric.typing import Adj, Size
 
 from ..ops import Graph
-from ..ops.internal import as_graph, known_graph
+from ..ops.internal import as_graph, known_graph, raise_unscriptable
 from ._edges import plain_edges
 
 _HOOKS = tuple(
@@ -57,6 +57,12 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             return out
         source, graph = self._ends(edge_index, sizes, self._features(kwargs))
         return self._fused(source, graph, kwargs)
+
+    def __prepare_scriptable__(self) -> NoReturn:  # called by torch.jit.script …
+        raise_unscriptable()
+
+    def _slow_forward(self, *_: Any, **__: Any) -> NoReturn:  # … and this by torch.jit.trace
+        raise_unscriptable()
 
     def edge_updater(self, edge_index: Adj, size: Size = None, **kwargs: Any) -> Tensor:
         """Compute something for each edge, as in PyG."""
