@@ -91,9 +91,8 @@ def aggregate(
 
 
 def _is_power(entry: Aggregation, weight: Tensor | None) -> bool:
-    """Say whether the scale is a power of N, and nobody watches."""
-    by_weight = entry.squares_weights and weight is not None
-    return entry.kind == "linear" and not by_weight and observe.observer is None
+    """Say whether the scale is a power of N."""
+    return entry.kind == "linear" and not (entry.squares_weights and weight is not None)
 
 
 def weighted_sum(

@@ -14,6 +14,7 @@ from torch_geometric import EdgeIndex
 
 from ._formats import Sizes
 from ._graph import Graph
+from ._script import refuse_script
 
 _memories: list[MutableMapping[Tensor, Any]] = []
 
@@ -50,6 +51,7 @@ def as_graph(graph: Graph | Tensor, num_nodes: Sizes | None = None) -> Graph:
     """Return ``graph`` as a ``Graph``, the same one for the same unchanged tensor."""
     if isinstance(graph, Graph):
         return graph
+    refuse_script()
     if not memorable(graph):
         return Graph(graph, num_nodes)
     mark = Mark(graph)

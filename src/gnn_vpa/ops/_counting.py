@@ -20,13 +20,14 @@ def by_row(row: Ints, col: Ints, num_rows: int) -> tuple[Ints, Ints, Ints]:
     All are of the type of ``row``, and every row is below ``num_rows``.
 
     Example:
-        >>> by_row(np.array([2, 0, 2], np.int32), np.array([7, 8, 9], np.int32), 3)
-        (array([0, 1, 1, 3], dtype=int32), array([8, 7, 9], dtype=int32), array([1, 0, 2], dtype=int32))
+        >>> row, col = np.array([2, 0, 2]), np.array([7, 8, 9])
+        >>> by_row(row, col, 3)
+        (array([0, 1, 1, 3]), array([8, 7, 9]), array([1, 0, 2]))
     """
-    edges = len(row)
-    pointer, moved, order = np.empty(num_rows + 1, row.dtype), np.empty_like(row), np.empty_like(row)
-    numbers = np.arange(edges, dtype=row.dtype)
-    coo_tocsr(num_rows, 0, edges, row, col, numbers, pointer, moved, order)
+    pointer = np.empty(num_rows + 1, row.dtype)
+    moved, order = np.empty_like(row), np.empty_like(row)
+    numbers = np.arange(len(row), dtype=row.dtype)
+    coo_tocsr(num_rows, 0, len(row), row, col, numbers, pointer, moved, order)
     return pointer, moved, order
 
 

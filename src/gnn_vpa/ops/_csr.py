@@ -35,8 +35,9 @@ def group(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> tuple[Tenso
     _check_range("source", col, num_cols)
     dtype = index_dtype(row.numel(), num_rows, num_cols)
     if row.device.type == "cpu":
-        ends = (t.to(dtype).contiguous().numpy() for t in (row, col))
-        rowptr, ordered, edge = map(torch.from_numpy, _counting.by_row(*ends, num_rows))
+        first, second = (t.to(dtype).contiguous().numpy() for t in (row, col))
+        parts = _counting.by_row(first, second, num_rows)
+        rowptr, ordered, edge = map(torch.from_numpy, parts)
         return rowptr, ordered, edge
     sorted_rows, edge = torch.sort(row.to(dtype), stable=True)
     rowptr = torch._convert_indices_from_coo_to_csr(

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 
 from ..errors import UsageError
 from ._csr import (
@@ -15,14 +16,17 @@ from ._csr import (
     by_single,
     grouped,
     is_on_host,
+    is_readable,
     moved,
     readout,
     rows,
     transpose,
 )
+from ._edge_index import grouped_both
 from ._formats import Sizes, checked_multiplicity, endpoints
 from ._operators import spmm
 from ._power import power, power_of_lengths
+from ._script import refuse_script
 
 
 def trainable() -> AbstractContextManager[None]:
@@ -73,8 +77,13 @@ class Graph:
     ) -> None:
         source, target, sizes, self.weight = endpoints(edge_index, num_nodes)
         self.num_sources, self.num_targets = sizes
+        refuse_script()
         with trainable():
-            self.by_target, self._by_source = grouped(target, source, *sizes[::-1]), None
+            if isinstance(edge_index, EdgeIndex) and edge_index.is_sorted and is_readable(source):
+                both = grouped_both(edge_index, (source, target), sizes)
+                self.by_target, self._by_source = both
+            else:
+                self.by_target, self._by_source = grouped(target, source, *sizes[::-1]), None
         self.multiplicity = None
         if multiplicity is not None:
             counts = checked_multiplicity(multiplicity, self.num_edges, self.device)
@@ -121,6 +130,7 @@ class Graph:
             >>> Graph.readout(torch.tensor([0, 0, 1]), num_graphs=2)
             Graph(num_sources=3, num_targets=2, num_edges=3)
         """
+        refuse_script()
         if batch.dim() != 1:
             raise UsageError(f"batch: expected shape [num_nodes], got {list(batch.shape)}.")
         num_nodes = batch.shape[0]

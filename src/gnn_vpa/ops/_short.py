@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from . import observe
 from ._backend import backend, kernels
 from ._cache import Mark
 from ._cpu import whole_bags
@@ -41,11 +42,16 @@ def short_sum(x: Tensor, graph: Graph, factor: Tensor | None) -> Tensor:
     return _along(_Kernel(factor, None, None), x, graph)
 
 
-def power_sum(x: Tensor, graph: Graph, exponent: float, weight: Tensor | None) -> Tensor | None:
+def power_sum(
+    x: Tensor, graph: Graph, exponent: float, weight: Tensor | None = None, own: float = 0.0
+) -> Tensor | None:
     """Return ``N_i^(-exponent) * sum_j weight_ij x_j``, or None where this way does not serve.
 
-    It serves on the CPU, with weights ``[E]`` that are constants or with none.
+    It serves on the CPU, with weights ``[E]`` that are constants or with none, where nobody
+    watches. To each target ``own`` times its own features is added, where it is a source too.
     """
+    if observe.observer is not None:
+        return None
     if not can_be_short(x) or x.dtype not in _WIDE or x.shape[1] == 0 or backend(x) != "cpu":
         return None
     if weight is not None and not _is_constant(weight, x):
@@ -60,7 +66,7 @@ def power_sum(x: Tensor, graph: Graph, exponent: float, weight: Tensor | None) -
             factor = None if exponent == 0 else graph.scale(exponent, x.dtype)
             way = _Bags(factor, weight, mark)
         graph.ways[key] = way
-    return _along(way, x, graph)
+    return _along(way, x, graph, own)
 
 
 def _is_constant(weight: Tensor, x: Tensor) -> bool:
@@ -126,22 +132,27 @@ class _Bags(_Kernel):
             return torch.from_numpy(factor if weight is None else factor * weight.numpy())
 
 
-def _along(way: _Kernel, x: Tensor, graph: Graph) -> Tensor:
+def _along(way: _Kernel, x: Tensor, graph: Graph, own: float = 0.0) -> Tensor:
     if x.requires_grad and torch.is_grad_enabled():
-        return _Sum.apply(x, way, graph)  # type: ignore[no-any-return, no-untyped-call]
-    return way.there(x, graph)
+        return _Sum.apply(x, way, graph, own)  # type: ignore[no-any-return, no-untyped-call]
+    return _with_own(way.there(x, graph), x, own)
+
+
+def _with_own(sums: Tensor, x: Tensor, own: float) -> Tensor:
+    return sums.add_(x, alpha=own) if own else sums
 
 
 class _Sum(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, way: _Kernel, graph: Graph) -> Tensor:
+    def forward(ctx: Any, x: Tensor, way: _Kernel, graph: Graph, own: float) -> Tensor:
         # Constants of the library's own, which no hook on saved tensors needs to see.
-        ctx.way, ctx.graph = way, graph
-        return way.there(x, graph)
+        ctx.way, ctx.graph, ctx.own = way, graph, own
+        return _with_own(way.there(x, graph), x, own)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
-        # A derivative of higher order, or one that is traced, takes the long way.
-        is_short = not torch.is_grad_enabled() and is_plain(g)
-        back = ctx.way.back if is_short else ctx.way.back_traced
-        return back(g, ctx.graph), None, None
+        way, graph, own = ctx.way, ctx.graph, ctx.own
+        if not torch.is_grad_enabled() and is_plain(g):
+            return _with_own(way.back(g, graph), g, own), None, None, None
+        # A derivative of higher order, or one that is traced.
+        return way.back_traced(g, graph) + own * g, None, None, None

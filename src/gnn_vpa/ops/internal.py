@@ -25,7 +25,9 @@ from ._norm import normed as normed
 from ._operators import sddmm as sddmm
 from ._parts import attend_by_parts as attend_by_parts
 from ._power import power as power
+from ._script import raise_unscriptable as raise_unscriptable
 from ._short import is_untraced as is_untraced
+from ._short import power_sum as power_sum
 
 __all__ = [
     "CSR",
@@ -49,6 +51,8 @@ __all__ = [
     "memory",
     "normed",
     "power",
+    "power_sum",
+    "raise_unscriptable",
     "rows",
     "scaled_sum",
     "sddmm",

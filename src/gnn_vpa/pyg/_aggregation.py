@@ -1,5 +1,7 @@
 """The variance-preserving aggregation as a PyTorch Geometric aggregation."""
 
+from typing import NoReturn
+
 import torch_geometric.nn.aggr as pyg_aggr
 from torch import Tensor
 from torch_geometric.index import ptr2index
@@ -8,7 +10,7 @@ from torch_geometric.nn.aggr import Aggregation
 from ..aggregations import aggregation
 from ..errors import UsageError
 from ..ops import Graph, aggregate, observe
-from ..ops.internal import accumulator, normed, scaled_sum
+from ..ops.internal import accumulator, normed, raise_unscriptable, scaled_sum
 from ._mend import mend_generated_code
 from ._small import small_readout
 
@@ -16,7 +18,12 @@ from ._small import small_readout
 mend_generated_code()
 
 
-class VPAggregation(Aggregation):  # type: ignore[misc]
+class _Unscriptable(Aggregation):  # type: ignore[misc]
+    def __prepare_scriptable__(self) -> NoReturn:
+        raise_unscriptable()
+
+
+class VPAggregation(_Unscriptable):
     r"""Sum a group and divide by the square root of its size, for any ``aggr=`` of PyG.
 
     ``out_i = sum_j x_j / sqrt(N_i)``. Where the elements have been multiplied by weights, pass
@@ -99,7 +106,7 @@ class VPA(VPAggregation):
     """``VPAggregation`` under the name by which PyG's resolver finds it."""
 
 
-class LinearAggregation(Aggregation):  # type: ignore[misc]
+class LinearAggregation(_Unscriptable):
     r"""Sum a group and multiply by a power of its size, for any ``aggr=`` of PyG.
 
     ``out_i = N_i^(-p) * sum_j x_j``; weights that the elements were multiplied by do not matter.

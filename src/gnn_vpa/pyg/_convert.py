@@ -29,6 +29,9 @@ def convert(
     Weights, hooks, modes and sharing are kept. What has no such form is left, and the report says
     why; a pooling function called within ``forward`` cannot be changed from outside, and is named.
 
+    TorchScript (``torch.jit.script``, ``torch.jit.trace``) is not supported by what is converted,
+    and refused where it is tried: use ``torch.compile``, or ``torch.export`` for a program to keep.
+
     Args:
         model: Any module; a layer or an aggregation by itself too. It is not touched.
         include: Classes to convert where caution would leave them: layers of your own that look

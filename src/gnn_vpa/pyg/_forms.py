@@ -1,15 +1,20 @@
 """The variance-preserving forms: what each kind of layer becomes, to be mixed in before it."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch_geometric.typing import Adj, Size
 
+from ..aggregations import aggregation
 from ..errors import UsageError
 from ..ops import Graph
+from ..ops.internal import power_sum
 from ._norm import vp_gcn_norm, vp_softmax
 from ._propagate import VPMessagePassing
-from ._rebind import reads, rebound
+from ._rebind import reads, rebound, same_code
 from ._small import Small, aggregate
 from ._types import OptInt, OptTensor
 
@@ -18,6 +23,12 @@ class VPSum(VPMessagePassing):
     """A sum or mean of messages, as ``sum / sqrt(N)``; its ``aggr_module`` is a VPAggregation."""
 
     _takes_small = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let a layer that adds each node to its sum, as GIN does, do both at once."""
+        super().__init_subclass__(**kwargs)
+        if cls._linear and same_code(cls.forward, _gin):
+            cls.forward = _gin_at_once(cls.forward)
 
     def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
         return aggregate(source, graph, self.aggr)
@@ -98,3 +109,35 @@ class VPSoftmax(VPMessagePassing):
             if name not in vars(cls) and step is not None and reads(step, "softmax"):
                 setattr(cls, name, rebound(step, softmax=vp_softmax))
         super().__init_subclass__(**kwargs)
+
+
+def _gin(self, x, edge_index, size=None):  # type: ignore[no-untyped-def]  # as PyG has it
+    if isinstance(x, Tensor):
+        x = (x, x)
+
+    # propagate_type: (x: OptPairTensor)
+    out = self.propagate(edge_index, x=x, size=size)
+
+    x_r = x[1]
+    if x_r is not None:
+        out = out + (1 + self.eps) * x_r
+
+    return self.nn(out)
+
+
+def _gin_at_once(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def at_once(self: VPSum, x: Any, edge_index: Adj, size: Size = None) -> Tensor:
+        """Run the layer, with the arguments of the PyG layer it stands for."""
+        # Of a GPU's number one would have to wait.
+        on_host = type(x) is Tensor and x.device.type == "cpu"
+        if on_host and not torch.compiler.is_compiling() and not self.eps.requires_grad:
+            ends = self._known_ends(edge_index, size, {"x": x})
+            exponent = aggregation(self.aggr).exponent
+            if ends is not None and isinstance(ends[1], Graph) and exponent is not None:
+                source, graph = ends
+                out = power_sum(source, graph, exponent, own=1 + float(self.eps))
+                if out is not None:
+                    return self.nn(out)  # type: ignore[no-any-return]
+        return forward(self, x, edge_index, size)
+
+    return at_once

@@ -90,7 +90,6 @@ def unit_norm(
     root = (1 / np.sqrt(np.sqrt(count))).astype(_FLOATS[dtype])
     edges = np.empty((2, len(source) + num_nodes), ends.dtype)
     edges[:, : len(source)], edges[:, len(source) :] = ends, np.arange(num_nodes)
-    weight = np.concatenate(
-        [root[target] * root[source], np.asarray(fill, root.dtype) * root * root]
-    )
+    own = np.asarray(fill, root.dtype) * root * root
+    weight = np.concatenate([root[target] * root[source], own])
     return torch.from_numpy(edges), torch.from_numpy(weight)

@@ -1,14 +1,14 @@
 """Message passing through ``gnn_vpa.ops``, and through PyG's own steps where somebody watches."""
 
 from inspect import Parameter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from torch import Tensor
 from torch_geometric.nn import MessagePassing
 from torch_geometric.typing import Adj, Size
 
 from ..ops import Graph
-from ..ops.internal import as_graph, known_graph
+from ..ops.internal import as_graph, known_graph, raise_unscriptable
 from ._edges import plain_edges
 from ._small import Small, small
 
@@ -59,6 +59,12 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             return out
         source, graph = self._ends(edge_index, sizes, self._features(kwargs))
         return self._fused(source, graph, kwargs)
+
+    def __prepare_scriptable__(self) -> NoReturn:  # called by torch.jit.script …
+        raise_unscriptable()
+
+    def _slow_forward(self, *_: Any, **__: Any) -> NoReturn:  # … and this by torch.jit.trace
+        raise_unscriptable()
 
     def edge_updater(self, edge_index: Adj, size: Size = None, **kwargs: Any) -> Tensor:
         """Compute something for each edge, as in PyG."""
@@ -115,7 +121,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
     def _known_ends(
         self, edge_index: Adj, size: Size, kwargs: dict[str, Any]
     ) -> tuple[Tensor, Graph | Small] | None:
-        """Return what ``_ends`` does of small batches, and of edges that a layer before has seen."""
+        """Return what ``_ends`` does of small batches and of edges that a layer before has seen."""
         x = self._features(kwargs)
         source, target = x if type(x) is tuple else (x, x)
         plain = size is None and self.flow == "source_to_target" and isinstance(source, Tensor)

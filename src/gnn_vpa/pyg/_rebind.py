@@ -1,7 +1,7 @@
-"""A function of PyG, read with one name meaning something else."""
+"""Functions of PyG: compared with what is known, and read with a name meaning something else."""
 
 from collections.abc import Callable
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 
@@ -26,3 +26,13 @@ def rebound(function: Any, **names: Any) -> FunctionType:
     copy.__doc__, copy.__module__ = function.__doc__, function.__module__
     copy.__qualname__ = function.__qualname__
     return copy
+
+
+def same_code(f: Callable[..., Any], g: Callable[..., Any]) -> bool:
+    """Tell whether two functions have the same code, docstrings aside."""
+
+    def essence(code: CodeType) -> tuple[object, ...]:
+        # The first constant is the docstring, if there is one.
+        return code.co_code, code.co_names, code.co_varnames, code.co_consts[1:]
+
+    return essence(f.__code__) == essence(g.__code__)

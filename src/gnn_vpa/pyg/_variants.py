@@ -1,9 +1,7 @@
 """Variance-preserving subclasses of layers, made when a model is converted."""
 
 import copyreg
-from collections.abc import Callable
 from functools import cache
-from types import CodeType
 from typing import Any
 
 from torch import Tensor
@@ -12,6 +10,7 @@ from torch_geometric.nn import MessagePassing
 from ._aggregation import linear_aggregation
 from ._forms import VPSum, VPWeightedSum
 from ._propagate import VPMessagePassing
+from ._rebind import same_code
 
 Form = type[VPMessagePassing]
 
@@ -69,15 +68,8 @@ def _is_linear(cls: type[MessagePassing]) -> bool:
     not.
     """
     known = (_feature, _weighted_feature, _feature_maybe_weighted)
-    return cls.update is MessagePassing.update and any(_same(cls.message, like) for like in known)
-
-
-def _same(f: Callable[..., Any], g: Callable[..., Any]) -> bool:
-    def essence(code: CodeType) -> tuple[object, ...]:
-        # The first constant is the docstring, if there is one.
-        return code.co_code, code.co_names, code.co_varnames, code.co_consts[1:]
-
-    return essence(f.__code__) == essence(g.__code__)
+    is_known = any(same_code(cls.message, like) for like in known)
+    return cls.update is MessagePassing.update and is_known
 
 
 def _feature(self: MessagePassing, x_j: Tensor) -> Tensor:

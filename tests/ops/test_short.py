@@ -1,0 +1,86 @@
+"""The short way of a sum with constant weights, against the reference."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from gnn_vpa.ops import Graph, aggregate, use_backend
+from gnn_vpa.ops._short import power_sum
+
+NODES = 6
+
+
+def edges(draw: torch.Generator, count: int = 15) -> Tensor:
+    return torch.randint(NODES, (2, count), generator=draw)
+
+
+def short(
+    x: Tensor, graph: Graph, exponent: float, weight: Tensor | None = None, own: float = 0.0
+) -> Tensor:
+    out = power_sum(x, graph, exponent, weight, own)
+    assert out is not None
+    return out
+
+
+@given(st.integers(0, 2**31), st.integers(1, 40), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+@settings(max_examples=30, deadline=None)
+def test_values_and_gradients_are_those_of_the_formula(
+    seed: int, count: int, exponent: float
+) -> None:
+    draw = torch.Generator().manual_seed(seed)
+    edge_index = edges(draw, count)
+    own = float(torch.randn((), generator=draw))
+    for weight in (None, torch.randn(count, generator=draw, dtype=torch.float64)):
+        x = torch.randn(NODES, 3, generator=draw, dtype=torch.float64, requires_grad=True)
+        out = short(x, Graph(edge_index, NODES), exponent, weight, own)
+        matrix = torch.zeros(NODES, NODES, dtype=torch.float64)
+        ones = torch.ones(count, dtype=torch.float64) if weight is None else weight
+        matrix.index_put_((edge_index[1], edge_index[0]), ones, accumulate=True)
+        degree = edge_index[1].bincount(minlength=NODES).clamp(min=1).double()
+        matrix = matrix * degree.pow(-exponent)[:, None] + own * torch.eye(NODES).double()
+        torch.testing.assert_close(out, matrix @ x)
+        g = torch.randn(out.shape, generator=draw, dtype=torch.float64)
+        torch.testing.assert_close(torch.autograd.grad(out, x, g)[0], matrix.t() @ g)
+
+
+def test_derivatives_of_higher_order(generator: torch.Generator) -> None:
+    graph = Graph(edges(generator), NODES)
+    weight = torch.randn(15, generator=generator, dtype=torch.float64)
+    x = torch.randn(NODES, 2, generator=generator, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda x: short(x, graph, 0.5, weight, 1.5) ** 2, x)
+
+
+def test_a_change_of_the_weights_is_seen(generator: torch.Generator) -> None:
+    graph, x = Graph(edges(generator), NODES), torch.randn(NODES, 2, generator=generator)
+    weight = torch.rand(15, generator=generator)
+    before = aggregate(x, graph, "sum", weight)
+    weight *= 2
+    torch.testing.assert_close(aggregate(x, graph, "sum", weight), 2 * before)
+    other = torch.rand(15, generator=generator)
+    with use_backend("reference"):
+        expected = aggregate(x, graph, "sum", other)
+    torch.testing.assert_close(aggregate(x, graph, "sum", other), expected)
+
+
+def test_what_inference_made_serves_training(generator: torch.Generator) -> None:
+    graph = Graph(edges(generator), NODES)
+    x = torch.randn(NODES, 2, generator=generator, requires_grad=True)
+    with torch.inference_mode():
+        before = aggregate(x, graph)
+    after = aggregate(x, graph)
+    torch.testing.assert_close(after, before)
+    (grad,) = torch.autograd.grad(after.square().sum(), x, create_graph=True)
+    grad.sum().backward()
+    assert x.grad is not None
+
+
+@pytest.mark.parametrize("case", ["weight with a gradient", "half", "no features", "no edges"])
+def test_it_does_not_serve_what_needs_the_long_way(case: str, generator: torch.Generator) -> None:
+    graph = Graph(edges(generator, 0 if case == "no edges" else 15), NODES)
+    x = torch.ones(NODES, 0 if case == "no features" else 2)
+    x = x.half() if case == "half" else x
+    weight = torch.ones(15, requires_grad=True) if case.startswith("weight") else None
+    assert power_sum(x, graph, 0.5, weight) is None
+    assert aggregate(x, graph, "mean", weight).shape == x.shape
