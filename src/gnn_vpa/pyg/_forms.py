@@ -133,8 +133,8 @@ def _gin_at_once(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
         if on_host and not torch.compiler.is_compiling() and not self.eps.requires_grad:
             ends = self._known_ends(edge_index, size, {"x": x})
             exponent = aggregation(self.aggr).exponent
-            if ends is not None and isinstance(ends[1], Graph) and exponent is not None:
-                source, graph = ends
+            source, graph = ends or (x, None)
+            if isinstance(graph, Graph) and exponent is not None:
                 out = power_sum(source, graph, exponent, own=1 + float(self.eps))
                 if out is not None:
                     return self.nn(out)  # type: ignore[no-any-return]
