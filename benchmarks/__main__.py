@@ -12,6 +12,7 @@ from . import (
     audit,
     checks,
     estimators,
+    full_batch,
     grid,
     imports,
     loop,
@@ -85,6 +86,7 @@ def _loop(options: argparse.Namespace, versions: str) -> None:
     sets = options.datasets if options.datasets != training.DATASETS else loop.DATASETS
     for compiled in (False, True) if options.compiled else (False,):
         loop.report(options.device, sets, options.models, options.seconds, record, compiled)
+    full_batch.report(options.device, options.models, options.seconds, record)
 
 
 def _audit(options: argparse.Namespace, versions: str) -> None:
