@@ -9,8 +9,9 @@ from torch_geometric.nn import GAT, GCN, GIN, GATv2Conv, GraphSAGE
 
 import gnn_vpa
 from gnn_vpa.errors import UsageError
-from gnn_vpa.ops import Graph
+from gnn_vpa.ops import Graph, use_backend
 from gnn_vpa.ops import aggregate as by_kernels
+from gnn_vpa.ops.internal import attend_by_parts
 from gnn_vpa.pyg import _aggregation, _loops, _propagate, _small
 from gnn_vpa.pyg._norm import vp_gcn_norm
 from gnn_vpa.pyg._small import Small, aggregate, ungrouped
@@ -120,6 +121,25 @@ def test_converted_networks_say_the_same(
     torch.testing.assert_close(said, right)
 
 
+def test_attention_in_parts_is_that_of_the_kernels() -> None:
+    torch.manual_seed(0)
+    edge_index = edges()
+    x = torch.randn(9, 3, 4, dtype=torch.float64)
+    source, target = torch.randn(2, 9, 3, dtype=torch.float64)
+    small = Small(edge_index[0], edge_index[1], 9)
+
+    def ours(x: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        return small.attend_by_parts(x, source, target, 0.2)
+
+    def theirs(x: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        return attend_by_parts(x, Graph(edge_index, 9), source, target, 0.2, None)
+
+    torch.testing.assert_close(
+        values_and_gradients(ours, x, source, target),
+        values_and_gradients(theirs, x, source, target),
+    )
+
+
 def test_units_are_normalised_as_on_the_cpu() -> None:
     for seed in range(3):
         edge_index = edges(seed)
@@ -150,6 +170,8 @@ def test_what_the_kernels_alone_can_do_is_left_to_them() -> None:
         assert ungrouped(edge_index, x, 9) is None
     finally:
         torch.use_deterministic_algorithms(False)
+    with use_backend("reference"):
+        assert ungrouped(edge_index, x, 9) is None
     assert _small.small(edge_index, x, 9) is None  # no GPU
     small = ungrouped(edge_index, x, 9)
     assert small is not None

@@ -9,6 +9,8 @@ fixed order; ``torch.use_deterministic_algorithms(True)`` chooses our kernels, w
 
 import torch
 from torch import Tensor
+from torch.nn.functional import leaky_relu
+from torch_geometric.utils import softmax
 
 from .. import ops
 from ..aggregations import Aggregation, aggregation
@@ -46,17 +48,29 @@ class Small:
         out = self._added(self._messages(x, weight))
         return out if exponent == 0 else out * _lined_up(self._scale(exponent, x.dtype), out)
 
-    def attend(self, x: Tensor, alpha: Tensor) -> Tensor:
+    def attend(self, x: Tensor, alpha: Tensor, is_whole: bool = False) -> Tensor:
         """Return ``sum_j alpha_ij x_j / sqrt(sum_j alpha_ij^2)``; the root takes no gradient.
 
         Args:
             x: ``[num_sources, heads, F]``.
             alpha: ``[num_edges, heads]``, attention after its dropout.
+            is_whole: Whether nothing was dropped: the attention of a target sums up to 1.
         """
-        # In float64 no square is too small, whatever a dropout leaves of an attention.
-        squares = self._added(alpha.detach().double().square())
+        if is_whole:  # some square is at least 1 / N^2, or there is no neighbour and no sum
+            squares = self._added(alpha.detach().square())
+            scale = squares.clamp_(min=torch.finfo(squares.dtype).tiny).rsqrt_()
+        else:  # in float64 no square is too small, whatever a dropout leaves of an attention
+            scale = power(self._added(alpha.detach().double().square()), 0.5).to(x.dtype)
         out = self._added(self._messages(x, alpha))
-        return out * _lined_up(power(squares, 0.5).to(x.dtype), out)
+        return out * _lined_up(scale, out)
+
+    def attend_by_parts(self, x: Tensor, source: Tensor, target: Tensor, slope: float) -> Tensor:
+        """Attend by ``softmax_j leaky_relu(source_j + target_i)``, parts ``[nodes, heads]``."""
+        assert self.source is not None
+        logits = source.index_select(0, self.source) + target.index_select(0, self.target)
+        logits = leaky_relu(logits, slope)
+        alpha: Tensor = softmax(logits, self.target, num_nodes=self.num_targets)
+        return self.attend(x, alpha, is_whole=True)
 
     def grouped(self, num_sources: int) -> Graph:
         """Return the same edges as a ``Graph``."""
@@ -108,6 +122,11 @@ def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
     return known[1]
 
 
+def may_be_small(edge_index: Tensor, width: int) -> bool:
+    """Say whether edges are likely to be small for features of so many numbers a node."""
+    return edge_index.is_cuda and edge_index.shape[-1] * width <= _MOST
+
+
 def small_readout(index: Tensor, x: Tensor, num_targets: int | None) -> Small | None:
     """Return the groups of a small batch's nodes on a GPU, or None where they are to be grouped."""
     if not index.is_cuda or index.dim() != 1 or len(index) != len(x) or not _serves(index, x):
@@ -145,6 +164,7 @@ def _serves(edges: Tensor, x: Tensor) -> bool:
         and memorable(edges)
         and type(edges) is Tensor
         and observe.observer is None
+        and ops.backend(x) != "reference"  # which somebody has asked for
         and not torch.are_deterministic_algorithms_enabled()
         and is_untraced(x)
     )

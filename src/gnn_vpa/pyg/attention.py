@@ -18,7 +18,7 @@ from ._forms import VPWeights
 from ._loops import append_self_loops, counting, keep_self_loops
 from ._memory import add_self_loops, remove_self_loops
 from ._rebind import rebound
-from ._small import Small
+from ._small import Small, may_be_small
 from ._types import OptInt, OptTensor
 
 
@@ -97,7 +97,9 @@ class VPAttention(VPWeights):
     def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
         alpha = kwargs["alpha"]
         if isinstance(graph, Small):
-            if not self.normalizer_grad and isinstance(alpha, Tensor):
+            if isinstance(alpha, _Parts) and alpha.times is None:
+                return graph.attend_by_parts(source, *alpha[:3])
+            if isinstance(alpha, Tensor) and not self.normalizer_grad:
                 return graph.attend(source, alpha)
             graph = graph.grouped(len(source))
         if isinstance(alpha, _Parts):
@@ -142,7 +144,11 @@ class VPGATConv(VPAttention, GATConv):  # type: ignore[misc]
             and not (self._edge_update_forward_hooks or self._edge_update_forward_pre_hooks)
             and self._unwatched({})
             and type(self).edge_update is GATConv.edge_update
-            and (torch.compiler.is_compiling() or edge_index.device.type == "cpu")
+            and (
+                torch.compiler.is_compiling()
+                or edge_index.device.type == "cpu"
+                or may_be_small(edge_index, self.heads * self.out_channels)
+            )
         )
 
     def edge_updater(self, edge_index: Adj, size: Size = None, **kwargs: Any) -> Any:
