@@ -122,10 +122,12 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         """Return what ``_ends`` does for edges that a layer before has brought there, else None."""
         x = self._features(kwargs)
         source, target = x if type(x) is tuple else (x, x)
-        plain = size is None and self.flow == "source_to_target" and isinstance(source, Tensor)
+        plain = self.flow == "source_to_target" and isinstance(source, Tensor)
         if not plain or not self._unwatched(kwargs):
             return None
         num_targets = len(source if target is None else target)
+        if size is not None and tuple(size) != (len(source), num_targets):
+            return None
         graph = known_graph(edge_index, len(source), num_targets)
         return None if graph is None else (source, graph)
 
