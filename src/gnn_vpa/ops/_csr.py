@@ -125,7 +125,7 @@ def rows(rowptr: Tensor, num_edges: int) -> Tensor:
 
 def transpose(csr: CSR, num_cols: int) -> CSR:
     """Group the same edges by column; edges keep the user's numbers."""
-    if is_on_host(csr.col) and int(csr.rowptr[-1]) == csr.col.numel():
+    if is_on_host(csr.col) and csr.rowptr.numpy()[-1] == csr.col.numel():
         return _transposed(csr, num_cols)
     rowptr, col, position = group(
         csr.col, rows(csr.rowptr, csr.col.numel()), num_cols, csr.rowptr.numel() - 1
@@ -178,6 +178,7 @@ def _csr(rowptr: Ints, col: Ints, edge: Ints | None) -> CSR:
 
 
 def _check_ends(source: Ints, target: Ints, num_sources: int, num_targets: int) -> None:
+    """Raise unless every index is in range: kernels read where the index points."""
     for name, index, size in (("target", target, num_targets), ("source", source, num_sources)):
         # As unsigned numbers negative ones are the largest: one look is enough.
         if len(index) > 0 and np.maximum.reduce(index.view(_UNSIGNED[index.itemsize])) >= size:
@@ -206,6 +207,18 @@ def is_plain(x: Tensor) -> bool:
         and not torch.compiler.is_compiling()
         and not torch._C._are_functorch_transforms_active()
         and torch._C._len_torch_dispatch_stack() == 0
+    )
+
+
+def is_plain_list(edges: Tensor) -> bool:
+    """Say whether edges are two lists of integers whose values NumPy can read."""
+    return (
+        type(edges) is Tensor
+        and is_on_host(edges)
+        and edges.layout == torch.strided
+        and edges.dtype in (torch.int64, torch.int32)
+        and edges.dim() == 2
+        and edges.shape[0] == 2
     )
 
 

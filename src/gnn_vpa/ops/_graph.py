@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, TypeGuard
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
@@ -14,8 +15,10 @@ from ..errors import UsageError
 from ._csr import (
     CSR,
     by_single,
+    counted,
     grouped,
     is_on_host,
+    is_plain_list,
     is_readable,
     moved,
     readout,
@@ -39,6 +42,10 @@ def trainable() -> AbstractContextManager[None]:
 def _is_transformed() -> bool:
     """Say whether a transform of ``torch.func`` is under way: what is made in it ends with it."""
     return bool(torch._C._are_functorch_transforms_active())
+
+
+def _are_sizes(num_nodes: Sizes | None) -> TypeGuard[tuple[int, int]]:
+    return isinstance(num_nodes, tuple) and len(num_nodes) == 2 and min(num_nodes) >= 0
 
 
 class Graph:
@@ -67,6 +74,7 @@ class Graph:
     by_target: CSR
     _by_source: CSR | None
     weight: Tensor | None  # [num_edges]: the values of a sparse tensor
+    _is_whole: bool | None
     multiplicity: Tensor | None  # [num_edges], float32: it counts, and takes no gradient
 
     def __init__(
@@ -75,21 +83,29 @@ class Graph:
         num_nodes: Sizes | None = None,
         multiplicity: Tensor | None = None,
     ) -> None:
+        refuse_script()
+        self._start()
+        self.multiplicity = None
+        if multiplicity is None and _are_sizes(num_nodes) and is_plain_list(edge_index):
+            # As the layers of a loop over small batches have it.
+            self.num_sources, self.num_targets = num_nodes
+            with trainable():
+                self.by_target = counted(edge_index.numpy(), *num_nodes)
+            self._by_source, self.weight = None, None
+            self._is_whole = self.num_edges > 0
+            return
         source, target, sizes, self.weight = endpoints(edge_index, num_nodes)
         self.num_sources, self.num_targets = sizes
-        refuse_script()
         with trainable():
             if isinstance(edge_index, EdgeIndex) and edge_index.is_sorted and is_readable(source):
                 both = grouped_both(edge_index, (source, target), sizes)
                 self.by_target, self._by_source = both
             else:
                 self.by_target, self._by_source = grouped(target, source, *sizes[::-1]), None
-        self.multiplicity = None
         if multiplicity is not None:
             counts = checked_multiplicity(multiplicity, self.num_edges, self.device)
             with trainable():
                 self.multiplicity = counts.clone()  # scales are remembered: it must not change
-        self._start()
 
     @classmethod
     def from_csr(
@@ -112,7 +128,7 @@ class Graph:
         """Nothing has been made of the graph yet."""
         self._scales: dict[tuple[float, torch.dtype], Tensor] = {}
         self._edge_targets: Tensor | None = None
-        self._is_whole: bool | None = None
+        self._is_whole = None
         self.ways: dict[Hashable, Any] = {}  # of sums over the graph, as ``_short`` remembers them
 
     @classmethod
@@ -142,7 +158,9 @@ class Graph:
         with trainable():
             if is_on_host(batch):
                 both = readout(batch.numpy(), num_graphs)
-                return cls.from_csr(*both, (num_nodes, num_graphs))
+                graph = cls.from_csr(*both, (num_nodes, num_graphs))
+                graph._is_whole = num_nodes > 0
+                return graph
             nodes = torch.arange(num_nodes, dtype=batch.dtype, device=batch.device)
             by_target = grouped(batch, nodes, num_graphs, num_nodes)
             # Grouped by source a readout is what was given: an edge for each node.
@@ -211,7 +229,8 @@ class Graph:
             return self._scales[exponent, dtype]
         with trainable():
             if self.multiplicity is None and is_on_host(self.by_target.rowptr):
-                scale = power_of_lengths(self.by_target.rowptr.numpy(), exponent, dtype)
+                scales = power_of_lengths(self.by_target.rowptr.numpy(), exponent, np.float64)
+                scale = torch.from_numpy(scales).to(dtype).unsqueeze(1)
             else:
                 scale = power(self.count.to(dtype).unsqueeze(1), exponent)
         if not _is_transformed():

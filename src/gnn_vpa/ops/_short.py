@@ -5,7 +5,6 @@ that a graph and its constants say is put together once, and a layer makes one c
 derivative is the same sum on the transposed graph.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,11 @@ from ._csr import CSR, is_plain
 from ._differentiable import has_duals
 from ._graph import Graph, trainable
 from ._operators import spmm
+from ._power import power_of_lengths
 
 Floats = NDArray[Any]
 
-_WIDE = (torch.float32, torch.float64)  # summed in their own type
+_WIDE = {torch.float32: np.float32, torch.float64: np.float64}  # summed in their own type
 
 
 def can_be_short(x: Tensor) -> bool:
@@ -63,8 +63,7 @@ def power_sum(
         if not graph.is_whole:
             return None
         with trainable():
-            factor = None if exponent == 0 else graph.scale(exponent, x.dtype)
-            way = _Bags(factor, weight, mark)
+            way = _Bags(graph, exponent, _WIDE[x.dtype], weight, mark)
         graph.ways[key] = way
     return _along(way, x, graph, own)
 
@@ -100,36 +99,44 @@ class _Kernel:
 class _Bags(_Kernel):
     """The same on the CPU, with all constants put together as one weight for each edge."""
 
-    to_targets: Tensor | None = None
-    to_sources: Tensor | None = None
-    is_there = is_back = False
+    def __init__(
+        self, graph: Graph, exponent: float, dtype: Any, weight: Tensor | None, mark: Mark | None
+    ) -> None:
+        super().__init__(None, weight, mark)
+        self.exponent = exponent
+        rowptr, self.powers = graph.by_target.rowptr.numpy(), None
+        spread = None
+        if exponent != 0:
+            self.powers = power_of_lengths(rowptr, exponent, dtype)
+            spread = self.powers.repeat(rowptr[1:] - rowptr[:-1])
+        self.to_targets = _product(weight, spread, graph.by_target)
+        self.to_sources: Tensor | None = None
+        self.is_turned = False
 
     def there(self, x: Tensor, graph: Graph) -> Tensor:
-        csr = graph.by_target
-        if not self.is_there:
-            rowptr = csr.rowptr.numpy()
-            lengths = rowptr[1:] - rowptr[:-1]
-            self.to_targets = self._weights(csr, lambda factor: np.repeat(factor, lengths))
-            self.is_there = True
-        return whole_bags(x, self.to_targets, csr)
+        return whole_bags(x, self.to_targets, graph.by_target)
 
     def back(self, g: Tensor, graph: Graph) -> Tensor:
         csr = graph.by_source
-        if not self.is_back:
-            self.to_sources = self._weights(csr, lambda factor: factor.take(csr.col.numpy()))
-            self.is_back = True
+        if not self.is_turned:
+            with trainable():
+                powers = None if self.powers is None else self.powers.take(csr.col.numpy())
+                self.to_sources = _product(self.weight, powers, csr)
+            self.is_turned = True
         return whole_bags(g, self.to_sources, csr)
 
-    def _weights(self, csr: CSR, spread: Callable[[Floats], Floats]) -> Tensor | None:
-        """Return the weight of each edge in the order of ``csr``, or None where all are 1."""
-        with trainable():
-            weight = self.weight
-            if weight is not None and csr.edge is not None:
-                weight = weight[csr.edge]
-            if self.factor is None:
-                return weight
-            factor = spread(self.factor.numpy().ravel())
-            return torch.from_numpy(factor if weight is None else factor * weight.numpy())
+    def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
+        self.factor = None if self.exponent == 0 else graph.scale(self.exponent, g.dtype)
+        return super().back_traced(g, graph)
+
+
+def _product(weight: Tensor | None, powers: Floats | None, csr: CSR) -> Tensor | None:
+    """Return the weight of each edge in the order of ``csr``, or None where all are 1."""
+    if weight is not None and csr.edge is not None:
+        weight = weight[csr.edge]
+    if powers is None:
+        return weight
+    return torch.from_numpy(powers if weight is None else powers * weight.numpy())
 
 
 def _along(way: _Kernel, x: Tensor, graph: Graph, own: float = 0.0) -> Tensor:

@@ -124,10 +124,12 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         """Return what ``_ends`` does of small batches and of edges that a layer before has seen."""
         x = self._features(kwargs)
         source, target = x if type(x) is tuple else (x, x)
-        plain = size is None and self.flow == "source_to_target" and isinstance(source, Tensor)
+        plain = self.flow == "source_to_target" and isinstance(source, Tensor)
         if not plain or not self._unwatched(kwargs):
             return None
         num_targets = len(source if target is None else target)
+        if size is not None and tuple(size) != (len(source), num_targets):
+            return None
         if self._takes_small and target is not None and type(edge_index) is Tensor:
             edges = small(edge_index, source, num_targets)
             if edges is not None:
