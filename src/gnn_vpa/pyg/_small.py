@@ -18,7 +18,8 @@ from ..errors import UsageError
 from ..ops import Graph, observe
 from ..ops.internal import Mark, is_untraced, memorable, memory, power
 
-_MOST = 1 << 23  # numbers that are gathered: with more our kernels are quicker than Python is slow
+SUMMED = 1 << 23  # numbers that a sum gathers: of more our kernels make up for grouping …
+WEIGHTED = 1 << 25  # … and of more with weights
 _TYPES = (torch.float32, torch.float64)  # half types are summed in float32, by our kernels
 
 _known = memory()
@@ -101,20 +102,27 @@ def _lined_up(values: Tensor, x: Tensor) -> Tensor:
     return values.view(*values.shape, *[1] * (x.dim() - values.dim()))
 
 
-def small(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
-    """Return the edges of a small batch on a GPU, or None where they are to be grouped."""
-    return ungrouped(edge_index, x, num_targets) if edge_index.is_cuda else None
+def small(edge_index: Tensor, x: Tensor, num_targets: int, most: int) -> Small | None:
+    """Return the edges of a small batch on a GPU, or None where they are to be grouped.
+
+    Args:
+        edge_index: ``[2, num_edges]``.
+        x: What is gathered, ``[num_sources, ...]``.
+        num_targets: Number of targets.
+        most: How many numbers are gathered at most.
+    """
+    return ungrouped(edge_index, x, num_targets, most) if edge_index.is_cuda else None
 
 
-def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
-    """Return edges ``[2, num_edges]`` as they are, or None where this way does not serve."""
-    if edge_index.dim() != 2 or len(edge_index) != 2 or not _serves(edge_index, x):
+def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int, most: int) -> Small | None:
+    """Return edges as they are, on any device, or None where this way does not serve."""
+    if edge_index.dim() != 2 or len(edge_index) != 2 or not _serves(edge_index, x, most):
         return None
     seen = (len(x), num_targets, Mark(edge_index))
     known: tuple[object, Small] | None = _known.get(edge_index)
     if known is None or known[0] != seen:
         with torch.inference_mode(False):
-            _check(edge_index, seen[:2])
+            _check(edge_index, len(x), num_targets)
             # A copy: a change of the user's tensor before the backward pass is none of these edges.
             source, target = edge_index.clone().unbind(0)
             known = (seen, Small(source, target, num_targets))
@@ -124,17 +132,18 @@ def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
 
 def may_be_small(edge_index: Tensor, width: int) -> bool:
     """Say whether edges are likely to be small for features of so many numbers a node."""
-    return edge_index.is_cuda and edge_index.shape[-1] * width <= _MOST
+    return edge_index.is_cuda and edge_index.shape[-1] * width <= WEIGHTED
 
 
 def small_readout(index: Tensor, x: Tensor, num_targets: int | None) -> Small | None:
     """Return the groups of a small batch's nodes on a GPU, or None where they are to be grouped."""
-    if not index.is_cuda or index.dim() != 1 or len(index) != len(x) or not _serves(index, x):
+    if not index.is_cuda or index.dim() != 1 or len(index) != len(x):
+        return None
+    if not _serves(index, x, SUMMED):
         return None
     if num_targets is None:
         num_targets = int(index.max()) + 1 if len(index) > 0 else 0
-    _check(index.unsqueeze(0), (num_targets,))
-    return Small(None, index, num_targets)
+    return Small(None, index, num_targets)  # an index out of range fails where it is added
 
 
 def aggregate(x: Tensor, graph: Graph | Small, aggr: str, weight: Tensor | None = None) -> Tensor:
@@ -153,13 +162,13 @@ def _is_plain(weight: Tensor, x: Tensor, graph: Small, entry: Aggregation) -> bo
     return fits and not entry.squares_weights
 
 
-def _serves(edges: Tensor, x: Tensor) -> bool:
+def _serves(edges: Tensor, x: Tensor, most: int) -> bool:
     """Say whether these edges and features may take this way."""
     return (
         x.dtype in _TYPES
         and edges.dtype == torch.int64
         and x.dim() in (2, 3)
-        and edges.shape[-1] * (x.numel() // max(len(x), 1)) <= _MOST
+        and edges.shape[-1] * (x.numel() // max(len(x), 1)) <= most
         and x.device == edges.device
         and memorable(edges)
         and type(edges) is Tensor
@@ -170,13 +179,13 @@ def _serves(edges: Tensor, x: Tensor) -> bool:
     )
 
 
-def _check(index: Tensor, sizes: tuple[int, ...]) -> None:
+def _check(edge_index: Tensor, *sizes: int) -> None:
     """Raise unless every index lies in its range: on a GPU a wrong one ends the program."""
-    if index.shape[1] == 0 or (index.is_cuda and torch.cuda.is_current_stream_capturing()):
+    is_captured = edge_index.is_cuda and torch.cuda.is_current_stream_capturing()
+    if edge_index.shape[1] == 0 or is_captured:
         return
-    low, high = torch.stack(torch.aminmax(index, dim=1)).tolist()
-    names = ("source", "target")[-len(sizes) :]
-    for name, least, most, size in zip(names, low, high, sizes, strict=True):
+    low, high = torch.stack(torch.aminmax(edge_index, dim=1)).tolist()
+    for name, least, most, size in zip(("source", "target"), low, high, sizes, strict=True):
         if least < 0 or most >= size:
             raise UsageError(
                 f"edge_index: {name} index {least if least < 0 else most} is out of range: "
