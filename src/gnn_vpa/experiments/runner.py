@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..graphs import GraphSet, features
@@ -33,6 +34,9 @@ from .store import Store, dataset_names
 from .train_group import CHECKPOINTS, GroupTrainer
 from .workers import Assistants, Order, Team, asked, single_thread
 
+if TYPE_CHECKING:
+    from .dispatch import Cluster
+
 _POLL_S = 0.5
 
 
@@ -46,6 +50,7 @@ def run_grid(
     progress: Progress | None = None,
     workers: int | Team | None = None,
     keep_models: bool = False,
+    cluster: "Cluster | None" = None,
 ) -> None:
     """Run all cells that `out` has no results of yet, and record each when it is finished.
 
@@ -64,6 +69,7 @@ def run_grid(
             one for each core on the CPU: each runs cells of its own, and where there are fewer
             cells than cores, several divide the folds of one. On a GPU there is one in all.
         keep_models: Whether to write the chosen weights of each fold into the folder `models`.
+        cluster: Other machines to run the cells on, see `ray_backend.connected`; None: this one.
 
     Raises:
         GnnVpaError: The data are not there or not fit for the folds (before anything is
@@ -78,7 +84,7 @@ def run_grid(
         10
     """
     progress = progress or Progress()
-    device = resolve_device(device)
+    device = resolve_device(device) if cluster is None else cluster.device(device)
     checkpoints = Path(out) / CHECKPOINTS
     with Store(out) as store, ExitStack() as stack:
         finished = store.finished()
@@ -108,7 +114,21 @@ def run_grid(
             journal = stack.enter_context(Journal(out, device))
             progress = Several(progress, journal)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
-        if pending:
+        if pending and cluster is not None:
+            from .dispatch import run_on  # which knows of estimates, which know of this
+
+            run_on(
+                cluster,
+                _stages(pending),
+                store,
+                data,
+                out=Path(out),
+                device=device,
+                progress=progress,
+                configuration=configuration or {},
+                keep=keep,
+            )
+        elif pending:
             session = store.begin(device_name(device), configuration or {})
             for stage in _stages(pending):
                 team = (

@@ -88,7 +88,9 @@ def typical_paces(cells: Iterable[Cell], sizes: Mapping[str, DataSize]) -> list[
         size = size_of(dataset, known and (known.nodes, known.edges), gpu=True)
         if isfinite(size):
             factor = _OF_MAX if cell.task.aggr == "max" else 1.0
-            found[kind] = Pace(dataset, model, nanoseconds * 1e-9 * factor * size, size, True, setting)
+            found[kind] = Pace(
+                dataset, model, nanoseconds * 1e-9 * factor * size, size, True, setting
+            )
     return list(found.values())
 
 
