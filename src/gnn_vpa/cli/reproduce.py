@@ -16,6 +16,7 @@ from ._options import (
     VariantOption,
     listed,
 )
+from ._ray import RayOption, RuntimeEnvOption
 
 _Preset = StrEnum(
     "_Preset",
@@ -54,6 +55,8 @@ def reproduce(
     plan: PlanOption = False,
     variant: VariantOption = Variant.released,
     device: DeviceOption = "auto",
+    ray: RayOption = None,
+    runtime_env: RuntimeEnvOption = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="For the results.", show_default="runs/ and what is run"),
@@ -91,4 +94,12 @@ def reproduce(
         show_plan(cells, out, data_dir, device)
         return
     configuration = {"command": "reproduce", "what": what, "only": names, "variant": variant}
-    execute(cells, out, data_dir=data_dir, device=device, configuration=configuration)
+    execute(
+        cells,
+        out,
+        data_dir=data_dir,
+        device=device,
+        configuration=configuration,
+        ray=ray,
+        runtime_env=runtime_env,
+    )

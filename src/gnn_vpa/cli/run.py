@@ -16,6 +16,7 @@ from ._options import (
     plan_option,
     variant_option,
 )
+from ._ray import ray_option, runtime_env_option
 from ._training_options import (
     DATA,
     METHODS,
@@ -100,6 +101,8 @@ def run(
     seed: SeedOption = "0",
     plan: Annotated[bool, plan_option(RUN)] = False,
     device: Annotated[str, device_option(RUN)] = "auto",
+    ray: Annotated[str | None, ray_option(RUN)] = None,
+    runtime_env: Annotated[list[str] | None, runtime_env_option(RUN)] = None,
     out: OutOption = None,
     keep_models: Annotated[
         bool,
@@ -126,6 +129,8 @@ def run(
       gnn-vpa run my/DATA.zip --model mynets:make --set hidden=64,128 --baselines
 
       gnn-vpa run mydata:load --target homo --metric rmse --repeats 10
+
+      gnn-vpa run NCI1 --seed 0,1,2 --ray head:6379
     """
     from gnn_vpa.experiments import default_folder
     from gnn_vpa.experiments.groups import shortened
@@ -203,4 +208,6 @@ def run(
             **{name: value for name, value in said.items() if value is not None},
         },
         keep_models=keep_models,
+        ray=ray,
+        runtime_env=runtime_env,
     )

@@ -101,7 +101,7 @@ class Trained(NamedTuple):
         logged: Level and text of what was logged.
     """
 
-    results: list[tuple[Sequence[Outcome], Sequence[Mapping[str, object]] | None, Sizes]]
+    results: Sequence[tuple[Sequence[Outcome], Sequence[Mapping[str, object]] | None, Sizes]]
     seconds: float
     files: Mapping[str, bytes]
     logged: Sequence[tuple[int, str]]
