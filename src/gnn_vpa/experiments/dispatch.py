@@ -5,9 +5,8 @@ recorded twice. How jobs travel is another's matter (`Pool`).
 """
 
 import logging
-import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,19 +43,14 @@ class Worker:
     Attributes:
         name: What people know it by.
         node: The node that it is on.
-        group: What it is at; None: it is idle, or not there yet.
+        place: What is there; None: it is not there yet.
+        group: What it is at; None: it is idle.
     """
 
     name: str
     node: str
+    place: Place | None = None
     group: Group | None = None
-
-
-class Ready(NamedTuple):
-    """A worker is there."""
-
-    worker: Worker
-    place: Place
 
 
 class Finished(NamedTuple):
@@ -101,7 +95,7 @@ class Noted(NamedTuple):
     text: str
 
 
-Event = Ready | Finished | Raised | Lost | Refused | Told | Noted
+Event = Finished | Raised | Lost | Refused | Told | Noted
 
 
 class Pool(Protocol):
@@ -188,7 +182,9 @@ class _Sessions:
         self._store, self._configuration = store, configuration
         self._known: dict[tuple[str, str], int] = {}
 
-    def of(self, worker: Worker, place: Place) -> int:
+    def of(self, worker: Worker) -> int:
+        place = worker.place
+        assert place is not None
         key = worker.node, place.device
         if key not in self._known:
             self._known[key] = self._store.begin(
@@ -223,9 +219,7 @@ class _Dispatcher:
     device: str
     token: str
     keep: frozenset[str]
-    clock: Callable[[], float] = time.monotonic
     sent: dict[Worker, _Sent] = field(default_factory=dict)
-    places: dict[Worker, Place] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.waiting: deque[Group] = deque()
@@ -275,8 +269,7 @@ class _Dispatcher:
                 job = Job.of(group, choice, self.ledger.out, self.token, self.keep)
                 self.pool.send(worker, job, self.data[group.content])
                 worker.group = group
-                session = self.sessions.of(worker, self.places[worker])
-                self.sent[worker] = _Sent(group, locks.pop_all(), session)
+                self.sent[worker] = _Sent(group, locks.pop_all(), self.sessions.of(worker))
                 self.progress.tell(worker.name, group)
                 return
         # Without those that are taken the rest may be less alike.
@@ -284,8 +277,6 @@ class _Dispatcher:
 
     def _handle(self, event: Event) -> None:
         match event:
-            case Ready(worker, place):
-                self.places[worker] = place
             case Told(worker, news):
                 if worker.group is not None and news.key == worker.group.key:
                     self.progress.tell(worker.name, worker.group, news.epoch, news.grown)
@@ -332,7 +323,6 @@ class _Dispatcher:
 
     def _lose(self, worker: Worker, why: str, with_node: bool) -> None:
         """Let a group go out again whose worker is gone, unless that happens again and again."""
-        self.places.pop(worker, None)
         sent = self._done(worker)
         if sent is None:
             return

@@ -23,7 +23,7 @@ from ..host import Host
 from ..training import own
 from ..versions import versions
 from .cell import Cell
-from .dispatch import Event, Finished, Lost, Noted, Pool, Raised, Ready, Refused, Told, Worker
+from .dispatch import Event, Finished, Lost, Noted, Pool, Raised, Refused, Told, Worker
 from .slot import Job, Place
 
 _CONNECT_S = 5.0  # seconds within which an address must answer; Ray itself would try for minutes
@@ -207,7 +207,6 @@ class _Actor(Worker):
     """A worker, and how Ray calls it."""
 
     handle: Any = None
-    place: Place | None = None
     contents: set[str] = field(default_factory=set)  # of data that it has
     asked: float = 0.0  # when it was last asked for news
 
@@ -426,7 +425,6 @@ class RayPool:
             )
             return
         actor.place = place
-        self._events.append(Ready(actor, place))
         if actor.node not in self._known:
             self._known.add(actor.node)
             here, there = versions(), place.where.versions
