@@ -20,7 +20,7 @@ from .finals import choices
 from .groups import Group, first_fold, grouped, lanes_of
 from .identity import Identified, identify
 from .journal import FOLDER as LIVE
-from .journal import Journal
+from .journal import Journal, sweep
 from .kept import is_kept, kept_keys
 from .locks import check_locks, check_still_mine, is_abandoned, release_abandoned, try_lock
 from .memory import DataSize, memory_of_process, reason
@@ -83,6 +83,7 @@ def run_grid(
         finished = store.finished()
         _tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
+        sweep(Path(out) / LIVE)
         found = identify(cells, data_dir, dataset_names(out))
         for note in found.notes:
             progress.note(note)

@@ -5,7 +5,6 @@ import secrets
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from socketserver import BaseServer
 from typing import Any
 
 from ..errors import GnnVpaError
@@ -73,12 +72,6 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "gnn-vpa"
     sys_version = ""
     timeout = _PATIENCE_S
-    server: BaseServer
-
-    def handle_one_request(self) -> None:
-        """Let what no method is written for be refused as well."""
-        self._is_answered = False
-        super().handle_one_request()
 
     def __getattr__(self, name: str) -> Any:
         # The standard library looks for do_POST and so on: all of them are the same refusal.
