@@ -9,15 +9,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 
-def start(arguments: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:
+def start(
+    arguments: Sequence[str], environment: Mapping[str, str] | None = None, **streams: Any
+) -> subprocess.Popen[bytes]:
     r"""Start Python with these arguments, and with this process' import path.
 
     Ctrl-C is for the process that was started by hand, which then asks the others to leave.
+    Variables in ``environment`` are added to those of this process.
 
     Example:
         >>> process = start(["-c", "print('here')"], stdout=subprocess.PIPE)
@@ -27,7 +30,7 @@ def start(arguments: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:
     path = os.pathsep.join(folder or "." for folder in sys.path)
     return subprocess.Popen(
         [sys.executable, *arguments],
-        env=os.environ | {"PYTHONPATH": path},
+        env={**os.environ, **(environment or {}), "PYTHONPATH": path},
         start_new_session=True,
         **streams,
     )

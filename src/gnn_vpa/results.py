@@ -229,7 +229,8 @@ def run(
     splits: object = None,
     groups: object = None,
     seeds: int | str | Sequence[int] = 0,
-    device: str | torch.device = "auto",
+    device: str | torch.device | Sequence[str | torch.device] = "auto",
+    workers: int | None = None,
     out: str | Path | None = None,
     data_dir: str | Path | None = None,
     progress: Progress | None = None,
@@ -273,7 +274,9 @@ def run(
         splits: Splits of one's own, see `gnn_vpa.graphs.SplitsAsked`.
         groups: Graphs that stay together, see `gnn_vpa.graphs.GroupsAsked`.
         seeds: A seed for each repetition.
-        device: auto, cpu, cuda, one of several such as cuda:1, or a `torch.device`.
+        device: auto, cpu, cuda (every GPU that is visible), some of them such as
+            "cuda:0,cuda:2", or a `torch.device`; several in a list.
+        workers: Number of processes, on GPUs on each of them; None: as many as help.
         out: Folder for the results; without it, one under `runs/` named after the data sets.
         data_dir: A folder to look for data in first.
         progress: Told of each step, see `gnn_vpa.experiments.Progress`.
@@ -356,7 +359,14 @@ def run(
     if progress is not None:
         for text in (*(f"Left out: {text}." for text in grid.left_out), *grid.remarks):
             progress.note(text)
-    run_grid(grid.cells, out, data_dir=data_dir, device=_device_text(device), progress=progress)
+    run_grid(
+        grid.cells,
+        out,
+        data_dir=data_dir,
+        device=_device_text(device),
+        workers=None if workers is None else whole_number(workers, "workers", least=1),
+        progress=progress,
+    )
     return Results(out)
 
 
@@ -378,6 +388,8 @@ def _text(value: object, what: str) -> str:
 def _device_text(device: object) -> str:
     import torch
 
-    if not isinstance(device, str | torch.device):
-        raise UsageError(f"device: expected auto, cpu, cuda or a torch.device, got {device!r}")
-    return str(device)
+    several = device if isinstance(device, list | tuple) and device else [device]
+    for each in several:
+        if not isinstance(each, str | torch.device):
+            raise UsageError(f"device: expected auto, cpu, cuda or a torch.device, got {each!r}")
+    return ",".join(map(str, several))

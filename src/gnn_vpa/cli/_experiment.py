@@ -22,20 +22,21 @@ def execute(
     *,
     data_dir: Path | None = None,
     device: str = "auto",
+    workers: int | None = None,
     notes: Sequence[str] = (),
     configuration: Mapping[str, object],
     keep_models: bool = False,
 ) -> "Results":
     """Run cells into a folder, print the results beside the paper's, write and name the report."""
     from gnn_vpa.analysis.once import remembering
-    from gnn_vpa.experiments import resolve_device, run_grid
+    from gnn_vpa.experiments import resolve_devices, run_grid
     from gnn_vpa.results import Results
 
     from ._progress import log_noted, progress_of
 
     check_out(out)
     try:
-        with progress_of(out, resolve_device(device)) as progress, log_noted(progress):
+        with progress_of(out, resolve_devices(device)[0]) as progress, log_noted(progress):
             for note in notes:
                 progress.note(note)
             run_grid(
@@ -43,6 +44,7 @@ def execute(
                 out,
                 data_dir=data_dir,
                 device=device,
+                workers=workers,
                 configuration=configuration,
                 progress=progress,
                 keep_models=keep_models,

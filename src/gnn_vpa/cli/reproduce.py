@@ -10,10 +10,11 @@ from ..errors import UsageError
 from ._experiment import execute
 from ._options import (
     DataDirOption,
-    DeviceOption,
+    DevicesOption,
     PlanOption,
     Variant,
     VariantOption,
+    WorkersOption,
     listed,
 )
 
@@ -53,7 +54,8 @@ def reproduce(
     ] = None,
     plan: PlanOption = False,
     variant: VariantOption = Variant.released,
-    device: DeviceOption = "auto",
+    device: DevicesOption = "auto",
+    workers: WorkersOption = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="For the results.", show_default="runs/ and what is run"),
@@ -88,7 +90,14 @@ def reproduce(
     cells = select(cells, names) if names else cells
     out = out or Path("runs", what)
     if plan:
-        show_plan(cells, out, data_dir, device)
+        show_plan(cells, out, data_dir, device, workers=workers)
         return
     configuration = {"command": "reproduce", "what": what, "only": names, "variant": variant}
-    execute(cells, out, data_dir=data_dir, device=device, configuration=configuration)
+    execute(
+        cells,
+        out,
+        data_dir=data_dir,
+        device=device,
+        workers=workers,
+        configuration=configuration,
+    )

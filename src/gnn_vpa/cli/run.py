@@ -12,9 +12,10 @@ from ._experiment import execute
 from ._options import (
     Variant,
     data_dir_option,
-    device_option,
+    devices_option,
     plan_option,
     variant_option,
+    workers_option,
 )
 from ._training_options import (
     DATA,
@@ -99,7 +100,8 @@ def run(
     groups: GroupsOption = None,
     seed: SeedOption = "0",
     plan: Annotated[bool, plan_option(RUN)] = False,
-    device: Annotated[str, device_option(RUN)] = "auto",
+    device: Annotated[str, devices_option(RUN)] = "auto",
+    workers: Annotated[int | None, workers_option(RUN)] = None,
     out: OutOption = None,
     keep_models: Annotated[
         bool,
@@ -171,7 +173,7 @@ def run(
     if plan:
         for note in notes:
             say(note, err=True)
-        show_plan(grid.cells, out, data_dir, device)
+        show_plan(grid.cells, out, data_dir, device, workers=workers)
         return
     said = {
         "datasets": datasets,
@@ -197,6 +199,7 @@ def run(
         out,
         data_dir=data_dir,
         device=device,
+        workers=workers,
         notes=notes,
         configuration={
             "command": "run",

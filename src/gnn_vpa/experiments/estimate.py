@@ -18,9 +18,9 @@ from ..nn import MODELS
 from ..paper import Statistics, published_statistics, resolve_name
 from ..training import Protocol, fit
 from .cell import Cell
+from .devices import resolve_device
 from .groups import lanes_of, shares_steps
 from .identity import labels
-from .runner import resolve_device
 from .store import FILE, dataset_names, query
 from .workers import single_thread
 
@@ -115,17 +115,26 @@ def estimate(cells: Iterable[Cell], paces: Sequence[Pace], workers: int = 1) -> 
 def kind_of(cell: Cell) -> Kind:
     """Return what a cell's pace is a matter of."""
     batch_size = Protocol.batch_size if cell.protocol is None else cell.protocol.batch_size
-    return cell.dataset, cell.task.model, setting_of(dict(cell.task.options), batch_size)
+    task = cell.task
+    setting = setting_of(dict(task.options), batch_size, task.aggr, task.features)
+    return cell.dataset, task.model, setting
 
 
-def setting_of(options: Mapping[str, Any], batch_size: int | None) -> str:
+def setting_of(
+    options: Mapping[str, Any], batch_size: int | None, aggr: str = "", features: str = "auto"
+) -> str:
     """Return what of a setting takes time: not the learning rate, nor what is dropped.
 
+    Linear aggregations take the same time, and max has kernels of its own.
+
     Example:
-        >>> setting_of({"width": 128, "dropout": 0.1}, 32), setting_of({}, 64)
+        >>> setting_of({"width": 128, "dropout": 0.1}, 32), setting_of({}, 64, "vpa")
         ('width=128, batch_size=32', '')
+        >>> setting_of({}, 64, "max", "degree")
+        'max, degree'
     """
     parts = [f"{name}={value}" for name, value in options.items() if name not in _FREE]
+    parts += [aggr] * (aggr == "max") + [features] * (features != "auto")
     if batch_size not in (None, Protocol.batch_size):
         parts.append(f"batch_size={batch_size}")
     return ", ".join(parts)
@@ -177,13 +186,13 @@ class _Elsewhere:
         self._gpu = paces[0].gpu
 
     def epoch_of(self, dataset: str) -> float:
-        size = _size_of(dataset, gpu=self._gpu)
+        size = size_of(dataset, gpu=self._gpu)
         return self._a_size * size if isfinite(size) else self._seconds
 
 
 def _scaled(dataset: str, pace: Pace) -> float:
     """Return the seconds of a pace for another data set; as they are if its size is unknown."""
-    size = _size_of(dataset, gpu=pace.gpu)
+    size = size_of(dataset, gpu=pace.gpu)
     larger = dataset != pace.dataset and isfinite(size)
     return pace.seconds * size / pace.work if larger else pace.seconds
 
@@ -230,7 +239,12 @@ class Paces:
                 if dataset not in self._work:
                     size = row["nodes"], row["edges"]
                     self._work[dataset] = _size(dataset, *size, gpu=not is_cpu)
-                setting = setting_of(json.loads(row["options"]), row["batch_size"])
+                setting = setting_of(
+                    json.loads(row["options"]),
+                    row["batch_size"],
+                    row["aggregation"],
+                    row["features"],
+                )
                 kind = dataset, row["model"], setting
                 insort(self._sorted.setdefault(kind, []), row["pace"])
         return [
@@ -248,7 +262,7 @@ class Paces:
             return []
         return query(
             self._out,
-            "SELECT cells.id, content, model, options, batch_size, "
+            "SELECT cells.id, content, model, aggregation, features, options, batch_size, "
             "sum(seconds) / num_folds / epochs AS pace, nodes, edges, device "
             "FROM cells JOIN folds ON cell = cells.id JOIN datasets USING (content) "
             # What has chosen in each fold was trained in several ways: no pace comes of that.
@@ -311,11 +325,19 @@ def epoch_work(cell: Cell, *, gpu: bool = False) -> float:
         >>> round(epoch_work(Cell("MUTAG", Task("gin", "vpa"))))
         3445
     """
-    return _size_of(cell.dataset, gpu=gpu)
+    return size_of(cell.dataset, gpu=gpu)
 
 
-def _size_of(dataset: str, *, gpu: bool) -> float:
+def size_of(dataset: str, counted: tuple[int, int] | None = None, *, gpu: bool) -> float:
+    """Return what `epoch_work` does, for a data set by its name or its nodes and directed edges.
+
+    Example:
+        >>> round(size_of("MUTAG", gpu=False)), size_of("mine", (900, 3000), gpu=False)
+        (3445, 930.0)
+    """
     known = _published(dataset)
+    if counted is not None:
+        return _size(dataset, *counted, gpu=gpu)
     if known is None:
         return float("inf")
     nodes, edges = known.graphs * known.nodes, known.graphs * 2 * known.edges

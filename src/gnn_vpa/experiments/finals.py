@@ -10,7 +10,7 @@ from ..errors import GnnVpaError
 from ..graphs import GraphSet
 from ..training import METRICS, Lane, Outcome, Protocol, Task
 from .cell import Cell
-from .groups import lanes_of
+from .groups import Group, lanes_of
 from .selection import choose
 from .store import Result, Store
 
@@ -32,6 +32,12 @@ def choices(cell: Cell, store: Store) -> list[int]:
                 f"{candidate} are recorded"
             )
     return choose(by_setting, higher_is_better=METRICS[cell.metric].higher_is_better)
+
+
+def chosen(group: Group, store: Store) -> list[int] | None:
+    """Return what a group's cell has chosen in each fold; None where it chooses nothing."""
+    first = group.cells[0]
+    return None if first.selection is None else choices(first, store)
 
 
 def train_chosen(cell: Cell, graphs: GraphSet, choice: Sequence[int], train: Train) -> Result:

@@ -1,6 +1,6 @@
 """Which cells are trained in one go: on a GPU those that can share every step."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -116,8 +116,12 @@ def first_fold(cell: Cell) -> int:
     return cell.folds * cell.repeat
 
 
-def grouped(cells: Iterable[Cell], device: str) -> list[Group]:
+def grouped(
+    cells: Iterable[Cell], device: str, parts: Mapping[str, int] | None = None
+) -> list[Group]:
     """Divide cells into groups, in the order of appearance: on the CPU each stands alone.
+
+    Cells that have different numbers in ``parts``, by their keys, do not share a group.
 
     Example:
         >>> cells = [Cell("NCI1", Task("gin", aggr)) for aggr in ("sum", "max", "vpa")]
@@ -132,14 +136,15 @@ def grouped(cells: Iterable[Cell], device: str) -> list[Group]:
     """
     if not shares_steps(device):
         return [Group((cell,)) for cell in cells]
-    by_method: dict[Cell, dict[tuple[int, int], Cell]] = {}
+    by_method: dict[tuple[Cell, int | None], dict[tuple[int, int], Cell]] = {}
     for cell in cells:
-        runs = by_method.setdefault(replace(cell, seed=0, repeat=0), {})
+        part = parts.get(cell.key) if parts else None
+        runs = by_method.setdefault((replace(cell, seed=0, repeat=0), part), {})
         runs[cell.seed, cell.repeat] = cell
     alike: dict[object, list[Cell]] = {}
-    for method, runs in by_method.items():
+    for (method, part), runs in by_method.items():
         kind: object = (
-            *(method.content or method.dataset, method.folds, method.division, tuple(runs)),
+            *(method.content or method.dataset, method.folds, method.division, tuple(runs), part),
             family_of(method.task, method.protocol),
         )
         for cell in runs.values():

@@ -1,36 +1,37 @@
 """Running a grid: each cell once, whatever happens in between."""
 
-import re
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UsageError
 from ..graphs import GraphSet, features
-from ..host import Host
 from ..training import own
 from ..training.checks import check_targets
+from ..training.room import share_gpu
 from ..training.workers import Killed
 from .afterwards import add_ceilings, add_signals
 from .baselines import obstacle
 from .cell import Cell
-from .finals import choices
-from .groups import Group, first_fold, grouped, lanes_of
+from .crew import gather
+from .devices import resolve_devices
+from .finals import chosen
+from .groups import Group, grouped, lanes_of
 from .identity import Identified, identify
 from .journal import FOLDER as LIVE
 from .journal import Journal, sweep
 from .kept import is_kept, kept_keys
-from .locks import check_locks, check_still_mine, is_abandoned, release_abandoned, try_lock
-from .memory import DataSize, memory_of_process, reason
+from .ledger import Ledger, tidy
+from .locks import check_locks, release_abandoned
 from .progress import Progress, Several
 from .provenance import device_name
 from .remarks import remarks
 from .rescue import Rescue
 from .store import Store, dataset_names
 from .train_group import CHECKPOINTS, GroupTrainer
-from .workers import Assistants, Order, Team, asked, single_thread
+from .workers import Assistants, Order, Team, single_thread
 
 _POLL_S = 0.5
 
@@ -56,12 +57,14 @@ def run_grid(
         cells: What to run, from `expand` or `preset`.
         out: Folder of the run.
         data_dir: A folder to look for data in first.
-        device: `auto` (CUDA where it is there), `cpu`, `cuda`, or one of several, `cuda:1`.
+        device: `auto` (CUDA where it is there), `cpu`, `cuda` (every GPU that is visible), or some
+            of them, `cuda:0,cuda:2`.
         configuration: What was asked for, to be kept with the results.
         progress: Told of each step.
         workers: Number of processes, each with one thread, or how they share the work. By default
             one for each core on the CPU: each runs cells of its own, and where there are fewer
-            cells than cores, several divide the folds of one. On a GPU there is one in all.
+            cells than cores, several divide the folds of one. On GPUs it is the number for each of
+            them: one, or several where NVIDIA's multi-process service is there and they pay.
         keep_models: Whether to write the chosen weights of each fold into the folder `models`.
 
     Raises:
@@ -77,11 +80,11 @@ def run_grid(
         10
     """
     progress = progress or Progress()
-    device = resolve_device(device)
+    devices = resolve_devices(device)
     checkpoints = Path(out) / CHECKPOINTS
     with Store(out) as store, ExitStack() as stack:
         finished = store.finished()
-        _tidy(checkpoints, finished)  # after processes that ended before they could
+        tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
         sweep(Path(out) / LIVE)
         found = identify(cells, data_dir, dataset_names(out))
@@ -105,22 +108,23 @@ def run_grid(
         _register(store, found)
         if pending:
             check_locks(Path(out) / LIVE)
-            journal = stack.enter_context(Journal(out, device))
+            journal = stack.enter_context(Journal(out, devices[0]))
             progress = Several(progress, journal)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending:
-            session = store.begin(device_name(device), configuration or {})
+            session = store.begin(device_name(devices[0]), configuration or {})
             for stage in _stages(pending):
-                team = (
-                    workers
-                    if isinstance(workers, Team)
-                    else _team(stage, data, device, workers, progress)
-                )
-                order = Order(stage, Path(out), data_dir, device, team.folds, keep=keep)
-                worker = _Worker(store, session, data, progress, order, Rescue(order, progress))
+                order = Order(stage, Path(out), data_dir, devices[0], keep=keep)
                 try:
-                    with single_thread(device), Assistants(team, order):
-                        worker.run()
+                    with gather(order, devices, data, workers, progress) as crew:
+                        mine = crew.mine
+                        rescue = Rescue(mine, progress)
+                        worker = _Worker(store, session, data, progress, mine, rescue)
+                        with Assistants(crew.others, crew.environment) as assistants:
+                            if crew.is_watched:
+                                worker.watch(assistants)
+                            with single_thread(mine.device):
+                                worker.run()
                 finally:
                     release_abandoned(checkpoints)
             store.end(session)
@@ -145,6 +149,7 @@ def assist(order: Order, progress: Progress) -> None:
         pending = [cell for cell in found.cells if cell.key not in finished]
         if pending:
             _register(store, found)
+            share_gpu(order.sharing)
             session = store.begin(device_name(order.device), {})
             mine = replace(order, cells=pending)
             with single_thread(order.device), Journal(order.out, order.device) as journal:
@@ -158,28 +163,6 @@ def _register(store: Store, found: Identified) -> None:
         store.register(found.names[content], graphs)
 
 
-def _team(
-    pending: Sequence[Cell],
-    data: Mapping[str, GraphSet],
-    device: str,
-    workers: int | None,
-    progress: Progress,
-) -> Team:
-    """Choose the number of processes, and say why where nobody has asked for one."""
-    for model in dict.fromkeys(cell.task.model for cell in pending if cell.task.source):
-        if (why := own.elsewhere(model)) is not None:
-            if device == "cpu":
-                progress.note(f"1 process: {model} cannot be shared with others, {why}")
-            return Team(1)
-    if device != "cpu" or workers or asked():
-        return Team.of(device, len(pending), workers)
-    sizes = {content: DataSize.of(graphs) for content, graphs in data.items()}
-    host, need = Host.here(), memory_of_process(pending, sizes)
-    team = Team.of(device, len(pending), host=host, need=need)
-    progress.note(reason(team, host, need))
-    return team
-
-
 @dataclass
 class _Worker:
     """One process at work on cells, beside others perhaps."""
@@ -190,66 +173,52 @@ class _Worker:
     progress: Progress
     order: Order
     rescue: Rescue | None = None  # of cells whose process was killed; None: not done here
-    finished: set[str] = field(default_factory=set)  # keys of cells, as far as known here
-    latest: int = 0  # number of the last cell that is known to be finished
+    is_idle: bool = False  # whether others had taken all cells when it last looked
 
     def __post_init__(self) -> None:
-        # By key: cells of which the progress has not been told yet.
-        self.unreported = {cell.key: cell for cell in self.order.cells}
-        self.checkpoints = self.order.out / CHECKPOINTS
-        self.train = GroupTrainer(
-            self.order.out, self.order.device, self.progress, self.order.folds, self.order.keep
-        )
+        order, progress = self.order, self.progress
+        self.ledger = Ledger(self.store, order.cells, order.out, progress, order.is_rescue)
+        self.train = GroupTrainer(order.out, order.device, progress, order.folds, order.keep)
 
     def run(self) -> None:
         """Run each cell that no other process runs, until all are finished."""
+        ledger = self.ledger
         pending: Sequence[Cell] = self.order.cells
         while pending:
             taken: list[Cell] = []
             abandoned: list[Cell] = []
-            for group in grouped(pending, self.order.device):
+            for group in self._grouped(pending):
                 with ExitStack() as locks:
-                    mine = [
-                        cell for cell in group.cells if self._claim(cell, locks, taken, abandoned)
-                    ]
+                    mine = ledger.claim_group(group, locks, taken, abandoned, self.is_idle)
                     # Without those that are taken the rest may be less alike.
-                    for rest in grouped(mine, self.order.device):
+                    for rest in self._grouped(mine):
                         self._try(rest)
-                        self._look_around()
-            self._look_around()
+                        ledger.look_around()
+            ledger.look_around()
+            self.is_idle = len(taken) + len(abandoned) == len(pending)
             if abandoned and not taken and self.rescue is not None:
                 abandoned = self.rescue.run(abandoned)
-                self._look_around()
-            elif taken and len(taken) + len(abandoned) == len(pending):
+                ledger.look_around()
+            elif taken and self.is_idle:
                 self.progress.wait(taken)
                 time.sleep(_POLL_S)
             pending = taken if self.rescue is None else [*taken, *abandoned]
         if self.rescue is not None:
             self.rescue.check()
 
-    def _claim(
-        self, cell: Cell, locks: ExitStack, taken: list[Cell], abandoned: list[Cell]
-    ) -> bool:
-        """Return whether a cell is to be run here: it is not finished, nor taken by others."""
-        if cell.key in self.finished:
-            return False
-        path = self.checkpoints / f"{cell.key}.lock"
-        if not self.order.is_rescue and is_abandoned(path):
-            if not self.store.is_finished(cell.key):
-                abandoned.append(cell)
-            return False
-        if not locks.enter_context(try_lock(path)):
-            taken.append(cell)
-            return False
-        return not self.store.is_finished(cell.key)
+    def watch(self, assistants: Assistants) -> None:
+        """Let other processes train, and tell what they finish, until they have left."""
+        while assistants.are_at_work():
+            self.ledger.look_around()
+            time.sleep(_POLL_S)
+        self.ledger.look_around()
+        if left := len(self.ledger.unreported):
+            self.progress.note(
+                f"All other processes have left: this one goes on with {left} cells."
+            )
 
-    def _look_around(self) -> None:
-        """Take note of what is finished, and tell of what other processes have done."""
-        for number, key in self.store.finished_since(self.latest):
-            self.latest = number
-            self.finished.add(key)
-            if (cell := self.unreported.pop(key, None)) is not None:
-                self.progress.elsewhere(cell)
+    def _grouped(self, cells: Sequence[Cell]) -> list[Group]:
+        return grouped(cells, self.order.device, self.order.parts)
 
     def _try(self, group: Group) -> None:
         """Run cells, and go on with the others where those that train their folds are killed."""
@@ -264,63 +233,15 @@ class _Worker:
     def _run(self, group: Group) -> None:
         self.progress.start(group)
         started = time.perf_counter()
-        first = group.cells[0]
-        choice = None if first.selection is None else choices(first, self.store)
-        results = self.train(group, self.data[group.content], choice)
-        share = (time.perf_counter() - started) / len(group.cells)
-        # Recorded are seconds of one process: other cells may have fewer to divide their folds.
-        alone = share * (1 if group.protocol is None else self.order.folds)
-        self.store.record(results, session=self.session, seconds=alone, device=self.order.device)
-        for cell in group.cells:
-            check_still_mine(self.checkpoints / f"{cell.key}.lock")
-        _tidy(self.checkpoints, {cell.key for cell in group.cells})
-        for cell, outcomes, *_ in results:
-            del self.unreported[cell.key]
-            for outcome in outcomes:
-                if (epoch := outcome.diverged_epoch) is not None:
-                    fold = outcome.fold - first_fold(cell)
-                    self.progress.note(f"{cell}: fold {fold} diverged in epoch {epoch}")
-            self.progress.finish(cell, outcomes, share)
-
-
-def _tidy(checkpoints: Path, finished: Container[str]) -> None:
-    """Remove what finished cells leave, also a lock whose owner was killed."""
-    for path in checkpoints.glob("*"):
-        if path.name.partition(".")[0] in finished:
-            path.unlink(missing_ok=True)
-
-
-def resolve_device(device: str) -> str:
-    """Return the device to use: `auto` is CUDA where there is one, `cuda:1` the second GPU.
-
-    Raises:
-        UsageError: There is no such device.
-
-    Example:
-        >>> resolve_device("cpu")
-        'cpu'
-        >>> resolve_device("cpu:3")
-        Traceback (most recent call last):
-            ...
-        gnn_vpa.errors.UsageError: unknown device 'cpu:3': use auto, cpu, cuda, or one of ...
-    """
-    import torch
-
-    if not re.fullmatch(r"auto|cpu|cuda(:[0-9]+)?", device):
-        raise UsageError(
-            f"unknown device {device!r}: use auto, cpu, cuda, or one of several GPUs like cuda:1"
+        results = self.train(group, self.data[group.content], chosen(group, self.store))
+        self.ledger.record(
+            group,
+            results,
+            session=self.session,
+            device=self.order.device,
+            seconds=time.perf_counter() - started,
+            folds=self.order.folds,
         )
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if device == "auto":
-        return "cuda" if count else "cpu"
-    if device != "cpu" and not count:
-        raise UsageError(
-            f"there is no device {device}: torch finds no CUDA device here; use --device cpu"
-        )
-    if (number := int(device.partition(":")[2] or 0)) >= count and device != "cpu":
-        there = ", ".join(f"cuda:{n}" for n in range(count))
-        raise UsageError(f"there is no device cuda:{number}: here is {there}")
-    return device
 
 
 def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
