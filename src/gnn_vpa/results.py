@@ -231,7 +231,8 @@ def run(
     splits: object = None,
     groups: object = None,
     seeds: int | str | Sequence[int] = 0,
-    device: str | torch.device = "auto",
+    device: str | torch.device | Sequence[str | torch.device] = "auto",
+    workers: int | None = None,
     ray: bool | str = False,
     runtime_env: Mapping[str, object] | None = None,
     out: str | Path | None = None,
@@ -277,7 +278,9 @@ def run(
         splits: Splits of one's own, see `gnn_vpa.graphs.SplitsAsked`.
         groups: Graphs that stay together, see `gnn_vpa.graphs.GroupsAsked`.
         seeds: A seed for each repetition.
-        device: auto, cpu, cuda, one of several such as cuda:1, or a `torch.device`.
+        device: auto, cpu, cuda (every GPU that is visible), some of them such as
+            "cuda:0,cuda:2", or a `torch.device`; several in a list.
+        workers: Number of processes, on GPUs on each of them; None: as many as help.
         ray: Run on a Ray cluster: its address, ``host:port``; True for the one that is in use in
             this process, that RAY_ADDRESS names or that runs here, or else one that is started.
         runtime_env: What Ray is to prepare on its nodes: ``{"working_dir": "."}`` carries files.
@@ -369,6 +372,7 @@ def run(
             out,
             data_dir=data_dir,
             device=_device_text(device),
+            workers=None if workers is None else whole_number(workers, "workers", least=1),
             progress=progress,
             cluster=cluster,
         )
@@ -407,6 +411,8 @@ def _text(value: object, what: str) -> str:
 def _device_text(device: object) -> str:
     import torch
 
-    if not isinstance(device, str | torch.device):
-        raise UsageError(f"device: expected auto, cpu, cuda or a torch.device, got {device!r}")
-    return str(device)
+    several = device if isinstance(device, list | tuple) and device else [device]
+    for each in several:
+        if not isinstance(each, str | torch.device):
+            raise UsageError(f"device: expected auto, cpu, cuda or a torch.device, got {each!r}")
+    return ",".join(map(str, several))

@@ -20,6 +20,13 @@ def _reproduce(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["reproduce", *arguments, "--device", "cpu"])
 
 
+def _tables(output: str) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the rows of a plan's tables: what would run, and what more processes would do."""
+    lines = [line.split("\t") for line in output.splitlines()]
+    second = next(n for n, line in enumerate(lines) if line[1:] == ["time", "limited by"])
+    return lines[:second], [line for line in lines[second:] if len(line) > 1]
+
+
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch, tu_dir: Path) -> list[Cell]:
     """The paper's experiments with two epochs and three folds."""
@@ -43,8 +50,9 @@ def test_a_plan_tells_what_would_run_and_how_long(short: list[Cell], tmp_path: P
     before = sorted(path.name for path in tmp_path.iterdir())
     result = _reproduce("table1", "--plan", "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
-    header, *rows = [line.split("\t") for line in result.stdout.splitlines()[:-1]]
-    assert header == ["what", "cells", "trainings", "at once", "memory", "time"]
+    (header, *rows), (_, *ahead) = _tables(result.stdout)
+    assert header == ["what", "cells", "trainings", "at once", "memory", "one process"]
+    assert [row[0] for row in ahead] == ["1 (here)", "2", "4", "8"]
     assert [row[:4] for row in rows] == [
         ["GAT default, vpa on MUTAG", "2", "6", "2"],
         ["SGC default, vpa on NCI1", "2", "6", "2"],
@@ -63,9 +71,8 @@ def test_a_long_plan_is_summed_up_by_data_set(
 ) -> None:
     run_grid(select(short, ["sgc", "mutag"]), tmp_path, device="cpu")
     monkeypatch.setattr(_plan, "_MOST_ROWS", 2)
-    lines = _reproduce("table1", "--plan", "--out", str(tmp_path)).stdout.splitlines()
-    header, *rows = [line.split("\t") for line in lines[:-1]]
-    assert header == ["data set", "cells", "trainings", "at once", "memory", "time"]
+    (header, *rows), _ = _tables(_reproduce("table1", "--plan", "--out", str(tmp_path)).stdout)
+    assert header == ["data set", "cells", "trainings", "at once", "memory", "one process"]
     assert [row[:3] for row in rows] == [
         ["MUTAG", "2", "6"],
         ["NCI1", "4", "12"],

@@ -85,8 +85,7 @@ class FakePool:
                 self.news.append(Raised(worker, error))
             return
         if fate == "device":
-            error = train_group.DeviceLostError("cuda cannot be used")
-            self.news.append(Raised(worker, error))
+            self.news.append(Raised(worker, train_group.DeviceLostError("cuda cannot be used")))
             return
         self.workers.pop(worker)
         self.news.append(Lost(worker, "it was taken away", with_node=fate == "node"))
@@ -274,7 +273,8 @@ def test_provenance_names_the_node_of_each_cell(fake_fit: FakeFit, tmp_path: Pat
         "Ray node node 0)",
         "Ray node node 1)",
     }
-    sessions = read_provenance(tmp_path)["sessions"].values()
+    provenance: Any = read_provenance(tmp_path)
+    sessions = list(provenance["sessions"].values())
     assert all(session["configuration"] == {"command": "run"} for session in sessions)
     assert all(session["finished"] for session in sessions)
 

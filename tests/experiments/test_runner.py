@@ -269,15 +269,6 @@ def test_what_other_processes_finish_is_told_at_once_and_once(
     assert told == [("start", first), *others, ("start", second)]
 
 
-def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert runner.resolve_device("auto") == "cpu"
-    with pytest.raises(UsageError, match="--device cpu"):
-        runner.resolve_device("cuda")
-    with pytest.raises(UsageError, match="unknown device 'tpu'"):
-        runner.resolve_device("tpu")
-
-
 def test_provenance_says_what_when_and_with_what(fake_fit: FakeFit, tmp_path: Path) -> None:
     run_grid(_cells(aggrs=["vpa"]), tmp_path, device="cpu", configuration={"command": "run"})
     provenance = read_provenance(tmp_path)

@@ -23,6 +23,7 @@ def execute(
     *,
     data_dir: Path | None = None,
     device: str = "auto",
+    workers: int | None = None,
     notes: Sequence[str] = (),
     configuration: Mapping[str, object],
     keep_models: bool = False,
@@ -31,7 +32,7 @@ def execute(
 ) -> "Results":
     """Run cells into a folder, print the results beside the paper's, write and name the report."""
     from gnn_vpa.analysis.once import remembering
-    from gnn_vpa.experiments import resolve_device, run_grid
+    from gnn_vpa.experiments import resolve_devices, run_grid
     from gnn_vpa.results import Results
 
     from ._progress import log_noted, progress_of
@@ -41,7 +42,7 @@ def execute(
         with (
             cluster_of(ray, runtime_env) as cluster,
             progress_of(
-                out, resolve_device(device) if cluster is None else cluster.device(device)
+                out, resolve_devices(device)[0] if cluster is None else cluster.device(device)
             ) as progress,
             log_noted(progress),
         ):
@@ -52,6 +53,7 @@ def execute(
                 out,
                 data_dir=data_dir,
                 device=device,
+                workers=workers,
                 configuration=configuration,
                 progress=progress,
                 keep_models=keep_models,

@@ -25,6 +25,28 @@ def device_option(panel: str | None = None) -> Any:
     )
 
 
+def devices_option(panel: str | None = None) -> Any:
+    """Return what says where to train a grid: on several GPUs too."""
+    return typer.Option(
+        "--device",
+        metavar="DEVICE,...",
+        help="auto (CUDA if it is there), cpu, cuda (all GPUs), or some: cuda:0,cuda:2.",
+        rich_help_panel=panel,
+    )
+
+
+def workers_option(panel: str | None = None) -> Any:
+    """Return what says how many processes there are."""
+    return typer.Option(
+        "--workers",
+        min=1,
+        metavar="N",
+        help="Processes; on GPUs, on each of them.",
+        show_default="as many as help",
+        rich_help_panel=panel,
+    )
+
+
 def variant_option(panel: str | None = None) -> Any:
     """Return what says which form of the paper's models is meant."""
     text = "The models as the authors released them, or as the paper prints."
@@ -44,6 +66,8 @@ def plan_option(panel: str | None = None) -> Any:
 
 
 DeviceOption = Annotated[str, device_option()]
+DevicesOption = Annotated[str, devices_option()]
+WorkersOption = Annotated[int | None, workers_option()]
 VariantOption = Annotated[Variant, variant_option()]
 DataDirOption = Annotated[Path | None, data_dir_option()]
 PlanOption = Annotated[bool, plan_option()]

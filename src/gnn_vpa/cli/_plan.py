@@ -1,7 +1,7 @@
 """What ``--plan`` shows: what would run, how much of it at once, and how long it will take."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
@@ -20,10 +20,12 @@ from ..experiments import (
     identify,
     needs,
     paces_of_run,
-    resolve_device,
+    resolve_devices,
     time_models,
 )
 from ..experiments.memory import DataSize, memory_of_process, reason
+from ..experiments.places import Places
+from ..experiments.schedule import Planned, doublings, expect
 from ..experiments.workers import asked
 from ..host import Host
 from ._console import complain, print_table, progress, say
@@ -32,10 +34,28 @@ from ._options import check_out
 _MOST_ROWS = 12  # methods that are shown one by one; more are summed up by data set
 
 
-def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: str) -> None:
-    """Show what is done and what would run, without training more than a moment."""
+def show_plan(
+    cells: Sequence[Cell],
+    out: Path,
+    data_dir: Path | None,
+    device: str,
+    *,
+    workers: int | None = None,
+    slots: int | None = None,
+) -> None:
+    """Show what is done and what would run, without training more than a moment.
+
+    Args:
+        cells: What was asked for.
+        out: Folder of the run.
+        data_dir: A folder to look for data in first.
+        device: Where to train.
+        workers: Number of processes, on GPUs on each of them.
+        slots: How many groups a cluster trains side by side; None: this host alone.
+    """
     check_out(out)
-    device = resolve_device(device)
+    devices = resolve_devices(device)
+    device = devices[0]
     with progress("Looking at the data"):
         found = identify(cells, data_dir, dataset_names(out))
     for note in found.notes:
@@ -46,7 +66,8 @@ def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: s
         say(f"All {len(cells)} cells are finished, in {out}.")
         return
     paces, basis = paces_of_run(out, device), "from the cells that are finished"
-    if not paces:
+    is_timed = not paces
+    if is_timed:
         with progress("Training each model for a moment to see how quick it is here"):
             paces = time_models(rest, data_dir=data_dir, device=device)
         basis = "from a few epochs on the smallest data set"
@@ -56,24 +77,43 @@ def show_plan(cells: Sequence[Cell], out: Path, data_dir: Path | None, device: s
     with progress("Looking at the data"):
         wanted = list(_needs(groups, found, device, sizes))
     host, need = Host.here(), memory_of_process(rest, sizes)
-    team = Team.of(device, len(rest), host=host, need=need)
-    workers = team.cells * team.folds
-    rows = [_Row.of(*of_group, paces, workers) for of_group in zip(groups, wanted, strict=True)]
+    team = Team.of(device, len(rest), workers, host, need)
+    rows = [_Row.of(*of_group, paces) for of_group in zip(groups, wanted, strict=True)]
     named = "what"
     if len(rows) > _MOST_ROWS:
         rows, named = _by_dataset(rows), "data set"
     if len(rows) > 1:
         rows.append(_Row.total("total", rows))
-    header = [named, "cells", "trainings", "at once", "memory", "time"]
-    print_table(f"What would run on {device}", header, [row.shown() for row in rows])
+    header = [named, "cells", "trainings", "at once", "memory", "one process"]
+    print_table(f"What would run on {', '.join(devices)}", header, [row.shown() for row in rows])
+    planned = expect(grouped(rest, device), paces) if paces else []
+    places = Places.of(devices, planned, team, workers, slots, is_timed=is_timed)
+    expected = estimate(rest, paces)
+    if expected.is_known:
+        here = places.outlook(planned, places.count)
+        expected = replace(expected, seconds=here.seconds)
+        if len(planned) > 1:
+            _show_outlook(planned, places)
     before = len(cells) - len(rest)
     kept = f"{before:,} of {len(cells):,} cells are finished. " if before else ""
-    side = f" in {workers} processes" if workers > 1 else ""
-    expected = estimate(rest, paces, workers)
     time = f"{expected}, {basis}" if expected.is_known else "no data set is here to tell"
-    if device == "cpu" and asked() is None and sizes:
+    if device == "cpu" and slots is None and not workers and asked() is None and sizes:
         say(f"{reason(team, host, need)}.")
-    say(f"{kept}{len(rest):,} cells would run{side}: {time}.")
+    say(f"{kept}{len(rest):,} cells would run{places}: {time}.")
+
+
+def _show_outlook(planned: Sequence[Planned], places: Places) -> None:
+    counts = sorted({*doublings(max(8, 2 * places.count)), places.count})
+    lines = [
+        [
+            f"{count} (here)" if count == places.count else str(count),
+            format_duration(ahead.seconds),
+            ahead.limit,
+        ]
+        for count in counts
+        for ahead in [places.outlook(planned, count)]
+    ]
+    print_table("What more of them would do", [places.unit, "time", "limited by"], lines)
 
 
 @dataclass(frozen=True)
@@ -88,9 +128,9 @@ class _Row:
     seconds: float | None
 
     @classmethod
-    def of(cls, group: Group, needs: Needs | None, paces: Sequence[Pace], workers: int) -> "_Row":
+    def of(cls, group: Group, needs: Needs | None, paces: Sequence[Pace]) -> "_Row":
         trainings = sum(cell.trainings for cell in group.cells)
-        expected = estimate(group.cells, paces, workers)
+        expected = estimate(group.cells, paces)
         seconds = expected.seconds if expected.is_known else None
         dataset = group.cells[0].data
         return cls(str(group), dataset, len(group.cells), trainings, needs, seconds)

@@ -76,6 +76,15 @@ def cluster_of(ray: str | None, runtime_env: Sequence[str] | None) -> "Iterator[
         connection.__exit__(None, None, None)
 
 
+@contextmanager
+def planned_on(
+    ray: str | None, runtime_env: Sequence[str] | None, device: str
+) -> Iterator[int | None]:
+    """Tell how many groups a cluster can train at a time; None: no cluster is asked for."""
+    with cluster_of(ray, runtime_env) as cluster:
+        yield None if cluster is None else cluster.slots(cluster.device(device))
+
+
 def _runtime_env(settings: Sequence[str]) -> dict[str, Any]:
     """Read NAME=X; X is JSON, or text."""
     found: dict[str, Any] = {}

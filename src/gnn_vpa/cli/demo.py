@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from ._experiment import execute
-from ._options import DataDirOption, DeviceOption
+from ._options import DataDirOption, DevicesOption
 
 
 def demo(
     epochs: Annotated[int, typer.Option(min=1, help="Fewer are quicker.")] = 200,
-    device: DeviceOption = "auto",
+    device: DevicesOption = "auto",
     out: Annotated[Path, typer.Option(metavar="DIR", help="For the results.")] = Path("runs/demo"),
     data_dir: DataDirOption = None,
 ) -> None:

@@ -10,13 +10,14 @@ from ..errors import UsageError
 from ._experiment import execute
 from ._options import (
     DataDirOption,
-    DeviceOption,
+    DevicesOption,
     PlanOption,
     Variant,
     VariantOption,
+    WorkersOption,
     listed,
 )
-from ._ray import RayOption, RuntimeEnvOption
+from ._ray import RayOption, RuntimeEnvOption, planned_on
 
 _Preset = StrEnum(
     "_Preset",
@@ -54,7 +55,8 @@ def reproduce(
     ] = None,
     plan: PlanOption = False,
     variant: VariantOption = Variant.released,
-    device: DeviceOption = "auto",
+    device: DevicesOption = "auto",
+    workers: WorkersOption = None,
     ray: RayOption = None,
     runtime_env: RuntimeEnvOption = None,
     out: Annotated[
@@ -91,7 +93,8 @@ def reproduce(
     cells = select(cells, names) if names else cells
     out = out or Path("runs", what)
     if plan:
-        show_plan(cells, out, data_dir, device)
+        with planned_on(ray, runtime_env, device) as slots:
+            show_plan(cells, out, data_dir, device, workers=workers, slots=slots)
         return
     configuration = {"command": "reproduce", "what": what, "only": names, "variant": variant}
     execute(
@@ -99,6 +102,7 @@ def reproduce(
         out,
         data_dir=data_dir,
         device=device,
+        workers=workers,
         configuration=configuration,
         ray=ray,
         runtime_env=runtime_env,

@@ -12,11 +12,12 @@ from ._experiment import execute
 from ._options import (
     Variant,
     data_dir_option,
-    device_option,
+    devices_option,
     plan_option,
     variant_option,
+    workers_option,
 )
-from ._ray import ray_option, runtime_env_option
+from ._ray import planned_on, ray_option, runtime_env_option
 from ._training_options import (
     DATA,
     METHODS,
@@ -100,7 +101,8 @@ def run(
     groups: GroupsOption = None,
     seed: SeedOption = "0",
     plan: Annotated[bool, plan_option(RUN)] = False,
-    device: Annotated[str, device_option(RUN)] = "auto",
+    device: Annotated[str, devices_option(RUN)] = "auto",
+    workers: Annotated[int | None, workers_option(RUN)] = None,
     ray: Annotated[str | None, ray_option(RUN)] = None,
     runtime_env: Annotated[list[str] | None, runtime_env_option(RUN)] = None,
     out: OutOption = None,
@@ -176,7 +178,8 @@ def run(
     if plan:
         for note in notes:
             say(note, err=True)
-        show_plan(grid.cells, out, data_dir, device)
+        with planned_on(ray, runtime_env, device) as slots:
+            show_plan(grid.cells, out, data_dir, device, workers=workers, slots=slots)
         return
     said = {
         "datasets": datasets,
@@ -202,6 +205,7 @@ def run(
         out,
         data_dir=data_dir,
         device=device,
+        workers=workers,
         notes=notes,
         configuration={
             "command": "run",

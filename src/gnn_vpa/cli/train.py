@@ -8,7 +8,7 @@ import typer
 from ..errors import UsageError
 from ._asked_grid import asked_grid, read_model_options
 from ._console import counted, print_table, say
-from ._options import Variant, check_out, data_dir_option, device_option, variant_option
+from ._options import Variant, check_out, data_dir_option, devices_option, variant_option
 from ._ray import ray_option, runtime_env_option
 from ._training_options import (
     CHOOSING,
@@ -102,7 +102,7 @@ def train(
     splits: SplitsOption = None,
     groups: GroupsOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed.", rich_help_panel=RUN)] = 0,
-    device: Annotated[str, device_option(RUN)] = "auto",
+    device: Annotated[str, devices_option(RUN)] = "auto",
     ray: Annotated[str | None, ray_option(RUN)] = None,
     runtime_env: Annotated[list[str] | None, runtime_env_option(RUN)] = None,
 ) -> None:
@@ -247,7 +247,7 @@ def _chosen(
     from dataclasses import replace
 
     from ..analysis.resampled import corrected_mean, per_train
-    from ..experiments import identify
+    from ..experiments import identify, resolve_devices
     from ..experiments.chosen import choose_setting
     from ._experiment import execute
 
@@ -266,7 +266,8 @@ def _chosen(
     found = identify(cells, data_dir)
     chosen = choose_setting(folder, found.cells)
     say(f"Chosen: {chosen.cell}")
-    model = _fit(chosen.cell, found.data[chosen.cell.content], device, fraction, seed, target)
+    first = resolve_devices(device)[0]
+    model = _fit(chosen.cell, found.data[chosen.cell.content], first, fraction, seed, target)
     share = chosen.test_per_train
     share = per_train(chosen.cell.folds) if math.isnan(share) else share
     low, high = corrected_mean(chosen.folds, share).interval()

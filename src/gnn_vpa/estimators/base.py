@@ -161,7 +161,7 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Raises:
             UsageError: A parameter cannot be used.
         """
-        from ..experiments.runner import resolve_device
+        from ..experiments.devices import resolve_device
 
         device = str(self.device)
         if device == "auto" and learned.graphs.weights is not None:

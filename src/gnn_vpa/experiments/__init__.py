@@ -4,6 +4,8 @@ from .baselines import BASELINES as BASELINES
 from .baselines import fit_baseline as fit_baseline
 from .cell import Cell as Cell
 from .cell import Target as Target
+from .devices import resolve_device as resolve_device
+from .devices import resolve_devices as resolve_devices
 from .estimate import Estimate as Estimate
 from .estimate import Pace as Pace
 from .estimate import epoch_work as epoch_work
@@ -33,7 +35,6 @@ from .plan import needs as needs
 from .presets import PRESETS as PRESETS
 from .presets import preset as preset
 from .progress import Progress as Progress
-from .runner import resolve_device as resolve_device
 from .runner import run_grid as run_grid
 from .selection import Selection as Selection
 from .selection import Setting as Setting
@@ -90,6 +91,7 @@ __all__ = [
     "read_provenance",
     "read_signals",
     "resolve_device",
+    "resolve_devices",
     "run_grid",
     "select",
     "time_models",

@@ -18,9 +18,9 @@ from ..nn import MODELS
 from ..paper import Statistics, published_statistics, resolve_name
 from ..training import Protocol, fit
 from .cell import Cell
+from .devices import resolve_device
 from .groups import lanes_of, shares_steps
 from .identity import labels
-from .runner import resolve_device
 from .store import FILE, dataset_names, query
 from .workers import single_thread
 

@@ -59,6 +59,28 @@ class Ledger:
             return False
         return not self.store.is_finished(cell.key)
 
+    def claim_group(
+        self,
+        group: Group,
+        locks: ExitStack,
+        taken: list[Cell],
+        abandoned: list[Cell],
+        is_idle: bool = False,
+    ) -> list[Cell]:
+        """Return the cells of a group that are to be run here; for the rest see `claim`.
+
+        Whoever has the first takes the others too: two processes that come at the same time do not
+        divide a group between them. One that is idle takes what it can have.
+        """
+        mine: list[Cell] = []
+        for place, cell in enumerate(group.cells, 1):
+            if self.claim(cell, locks, taken, abandoned):
+                mine.append(cell)
+            elif taken[-1:] == [cell] and not mine and not is_idle:
+                taken += group.cells[place:]
+                break
+        return mine
+
     def look_around(self) -> None:
         """Take note of what is finished, and tell of what other processes have done."""
         for number, key in self.store.finished_since(self.latest):

@@ -39,7 +39,7 @@ class Rescue:
     def run(self, abandoned: Sequence[Cell]) -> list[Cell]:
         """Train such cells again, from their checkpoints; return what is left to be done."""
         left: list[Cell] = []
-        for group in grouped(abandoned, self._order.device):
+        for group in grouped(abandoned, self._order.device, self._order.parts):
             order = replace(self._order, cells=group.cells, folds=1, is_rescue=True)
             if (how := run_alone(order)) is None:
                 # They are finished, or an error has kept them from it: that can be told here.

@@ -1,41 +1,38 @@
 """Running a grid: each cell once, whatever happens in between."""
 
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..graphs import GraphSet, features
-from ..host import Host
 from ..training import own
 from ..training.checks import check_targets
+from ..training.room import share_gpu
 from ..training.workers import Killed
 from .afterwards import add_ceilings, add_signals
 from .baselines import obstacle
 from .cell import Cell
+from .crew import gather
+from .devices import resolve_devices
+from .dispatch import Cluster, run_on
 from .finals import chosen
 from .groups import Group, grouped, lanes_of
 from .identity import Identified, identify
 from .journal import FOLDER as LIVE
-from .journal import Journal
+from .journal import Journal, sweep
 from .kept import is_kept, kept_keys
 from .ledger import Ledger, tidy
 from .locks import check_locks, release_abandoned
-from .memory import DataSize, memory_of_process, reason
 from .progress import Progress, Several
 from .provenance import device_name
 from .remarks import remarks
 from .rescue import Rescue
 from .store import Store, dataset_names
 from .train_group import CHECKPOINTS, GroupTrainer
-from .workers import Assistants, Order, Team, asked, single_thread
-
-if TYPE_CHECKING:
-    from .dispatch import Cluster
+from .workers import Assistants, Order, Team, single_thread
 
 _POLL_S = 0.5
 
@@ -50,7 +47,7 @@ def run_grid(
     progress: Progress | None = None,
     workers: int | Team | None = None,
     keep_models: bool = False,
-    cluster: "Cluster | None" = None,
+    cluster: Cluster | None = None,
 ) -> None:
     """Run all cells that `out` has no results of yet, and record each when it is finished.
 
@@ -62,12 +59,14 @@ def run_grid(
         cells: What to run, from `expand` or `preset`.
         out: Folder of the run.
         data_dir: A folder to look for data in first.
-        device: `auto` (CUDA where it is there), `cpu`, `cuda`, or one of several, `cuda:1`.
+        device: `auto` (CUDA where it is there), `cpu`, `cuda` (every GPU that is visible), or some
+            of them, `cuda:0,cuda:2`.
         configuration: What was asked for, to be kept with the results.
         progress: Told of each step.
         workers: Number of processes, each with one thread, or how they share the work. By default
             one for each core on the CPU: each runs cells of its own, and where there are fewer
-            cells than cores, several divide the folds of one. On a GPU there is one in all.
+            cells than cores, several divide the folds of one. On GPUs it is the number for each of
+            them: one, or several where NVIDIA's multi-process service is there and they pay.
         keep_models: Whether to write the chosen weights of each fold into the folder `models`.
         cluster: Other machines to run the cells on, see `ray_backend.connected`; None: this one.
 
@@ -84,12 +83,15 @@ def run_grid(
         10
     """
     progress = progress or Progress()
-    device = resolve_device(device) if cluster is None else cluster.device(device)
+    if cluster is not None and workers is not None:
+        raise UsageError("--workers: with --ray there are as many as nodes have cores or GPUs")
+    devices = resolve_devices(device) if cluster is None else [cluster.device(device)]
     checkpoints = Path(out) / CHECKPOINTS
     with Store(out) as store, ExitStack() as stack:
         finished = store.finished()
         tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
+        sweep(Path(out) / LIVE)
         found = identify(cells, data_dir, dataset_names(out))
         for note in found.notes:
             progress.note(note)
@@ -111,36 +113,35 @@ def run_grid(
         _register(store, found)
         if pending:
             check_locks(Path(out) / LIVE)
-            journal = stack.enter_context(Journal(out, device))
+            journal = stack.enter_context(Journal(out, devices[0]))
             progress = Several(progress, journal)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending and cluster is not None:
-            from .dispatch import run_on  # which knows of estimates, which know of this
-
             run_on(
                 cluster,
                 _stages(pending),
                 store,
                 data,
                 out=Path(out),
-                device=device,
+                device=devices[0],
                 progress=progress,
                 configuration=configuration or {},
                 keep=keep,
             )
         elif pending:
-            session = store.begin(device_name(device), configuration or {})
+            session = store.begin(device_name(devices[0]), configuration or {})
             for stage in _stages(pending):
-                team = (
-                    workers
-                    if isinstance(workers, Team)
-                    else _team(stage, data, device, workers, progress)
-                )
-                order = Order(stage, Path(out), data_dir, device, team.folds, keep=keep)
-                worker = _Worker(store, session, data, progress, order, Rescue(order, progress))
+                order = Order(stage, Path(out), data_dir, devices[0], keep=keep)
                 try:
-                    with single_thread(device), Assistants(team, order):
-                        worker.run()
+                    with gather(order, devices, data, workers, progress) as crew:
+                        mine = crew.mine
+                        rescue = Rescue(mine, progress)
+                        worker = _Worker(store, session, data, progress, mine, rescue)
+                        with Assistants(crew.others, crew.environment) as assistants:
+                            if crew.is_watched:
+                                worker.watch(assistants)
+                            with single_thread(mine.device):
+                                worker.run()
                 finally:
                     release_abandoned(checkpoints)
             store.end(session)
@@ -165,6 +166,7 @@ def assist(order: Order, progress: Progress) -> None:
         pending = [cell for cell in found.cells if cell.key not in finished]
         if pending:
             _register(store, found)
+            share_gpu(order.sharing)
             session = store.begin(device_name(order.device), {})
             mine = replace(order, cells=pending)
             with single_thread(order.device), Journal(order.out, order.device) as journal:
@@ -178,28 +180,6 @@ def _register(store: Store, found: Identified) -> None:
         store.register(found.names[content], graphs)
 
 
-def _team(
-    pending: Sequence[Cell],
-    data: Mapping[str, GraphSet],
-    device: str,
-    workers: int | None,
-    progress: Progress,
-) -> Team:
-    """Choose the number of processes, and say why where nobody has asked for one."""
-    for model in dict.fromkeys(cell.task.model for cell in pending if cell.task.source):
-        if (why := own.elsewhere(model)) is not None:
-            if device == "cpu":
-                progress.note(f"1 process: {model} cannot be shared with others, {why}")
-            return Team(1)
-    if device != "cpu" or workers or asked():
-        return Team.of(device, len(pending), workers)
-    sizes = {content: DataSize.of(graphs) for content, graphs in data.items()}
-    host, need = Host.here(), memory_of_process(pending, sizes)
-    team = Team.of(device, len(pending), host=host, need=need)
-    progress.note(reason(team, host, need))
-    return team
-
-
 @dataclass
 class _Worker:
     """One process at work on cells, beside others perhaps."""
@@ -210,6 +190,7 @@ class _Worker:
     progress: Progress
     order: Order
     rescue: Rescue | None = None  # of cells whose process was killed; None: not done here
+    is_idle: bool = False  # whether others had taken all cells when it last looked
 
     def __post_init__(self) -> None:
         order, progress = self.order, self.progress
@@ -223,25 +204,38 @@ class _Worker:
         while pending:
             taken: list[Cell] = []
             abandoned: list[Cell] = []
-            for group in grouped(pending, self.order.device):
+            for group in self._grouped(pending):
                 with ExitStack() as locks:
-                    mine = [
-                        cell for cell in group.cells if ledger.claim(cell, locks, taken, abandoned)
-                    ]
+                    mine = ledger.claim_group(group, locks, taken, abandoned, self.is_idle)
                     # Without those that are taken the rest may be less alike.
-                    for rest in grouped(mine, self.order.device):
+                    for rest in self._grouped(mine):
                         self._try(rest)
                         ledger.look_around()
             ledger.look_around()
+            self.is_idle = len(taken) + len(abandoned) == len(pending)
             if abandoned and not taken and self.rescue is not None:
                 abandoned = self.rescue.run(abandoned)
                 ledger.look_around()
-            elif taken and len(taken) + len(abandoned) == len(pending):
+            elif taken and self.is_idle:
                 self.progress.wait(taken)
                 time.sleep(_POLL_S)
             pending = taken if self.rescue is None else [*taken, *abandoned]
         if self.rescue is not None:
             self.rescue.check()
+
+    def watch(self, assistants: Assistants) -> None:
+        """Let other processes train, and tell what they finish, until they have left."""
+        while assistants.are_at_work():
+            self.ledger.look_around()
+            time.sleep(_POLL_S)
+        self.ledger.look_around()
+        if left := len(self.ledger.unreported):
+            self.progress.note(
+                f"All other processes have left: this one goes on with {left} cells."
+            )
+
+    def _grouped(self, cells: Sequence[Cell]) -> list[Group]:
+        return grouped(cells, self.order.device, self.order.parts)
 
     def _try(self, group: Group) -> None:
         """Run cells, and go on with the others where those that train their folds are killed."""
@@ -265,39 +259,6 @@ class _Worker:
             seconds=time.perf_counter() - started,
             folds=self.order.folds,
         )
-
-
-def resolve_device(device: str) -> str:
-    """Return the device to use: `auto` is CUDA where there is one, `cuda:1` the second GPU.
-
-    Raises:
-        UsageError: There is no such device.
-
-    Example:
-        >>> resolve_device("cpu")
-        'cpu'
-        >>> resolve_device("cpu:3")
-        Traceback (most recent call last):
-            ...
-        gnn_vpa.errors.UsageError: unknown device 'cpu:3': use auto, cpu, cuda, or one of ...
-    """
-    import torch
-
-    if not re.fullmatch(r"auto|cpu|cuda(:[0-9]+)?", device):
-        raise UsageError(
-            f"unknown device {device!r}: use auto, cpu, cuda, or one of several GPUs like cuda:1"
-        )
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if device == "auto":
-        return "cuda" if count else "cpu"
-    if device != "cpu" and not count:
-        raise UsageError(
-            f"there is no device {device}: torch finds no CUDA device here; use --device cpu"
-        )
-    if (number := int(device.partition(":")[2] or 0)) >= count and device != "cpu":
-        there = ", ".join(f"cuda:{n}" for n in range(count))
-        raise UsageError(f"there is no device cuda:{number}: here is {there}")
-    return device
 
 
 def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:

@@ -1,13 +1,14 @@
 """Which group goes first, which are divided, and how long all of them take on so many slots.
 
-A slot is a process that takes one group after the other: on a GPU, on a core, on a node of a cluster.
-Whoever is free takes the longest group that is left; a group that would keep one slot busy long after
-all others are done is divided beforehand, where a simulation says that this makes the whole shorter.
+A slot is a process that takes one group after the other: on a GPU, on a core, on a node of a
+cluster. Whoever is free takes the longest group that is left; a group that would keep one slot busy
+long after all others are done is divided beforehand, where a simulation says that this makes the
+whole shorter.
 """
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from math import inf, isfinite
+from math import ceil, inf, isfinite
 from typing import NamedTuple
 
 from .cell import Cell
@@ -15,8 +16,9 @@ from .estimate import Pace, estimate, kind_of, size_of
 from .groups import Group
 from .memory import DataSize
 
-START_S = 10.0
-"""Seconds until a process is at work: libraries, data, the GPU. Seen on an H200's host."""
+START_S = {"cuda": 10.0, "cpu": 4.0}
+"""Seconds until a process is at work: libraries, data, the GPU. Seen on an H200's host, and on two
+cores."""
 
 # Nanoseconds of an H200 for a node (`estimate.size_of`) of an epoch of one fold, where three
 # processes are beside each other: medians over the paper's data sets. For what nothing was seen of.
@@ -45,6 +47,8 @@ def expect(
     groups: Iterable[Group],
     paces: Sequence[Pace] = (),
     sizes: Mapping[str, DataSize] | None = None,
+    *,
+    gpu: bool = True,
 ) -> list[Planned]:
     """Return what each group is expected to take.
 
@@ -52,6 +56,7 @@ def expect(
         groups: The groups.
         paces: What was seen of the same models here; without any, what is typical of an H200.
         sizes: Of the data sets that are here, by content: for those that were not published.
+        gpu: Whether they are trained on GPUs; on a CPU what is typical is right in proportion only.
 
     Example:
         >>> from gnn_vpa.experiments import grouped, preset
@@ -60,7 +65,9 @@ def expect(
         'GIN+max on RDT-M5K'
     """
     groups = list(groups)
-    paces = paces or typical_paces([cell for group in groups for cell in group.cells], sizes or {})
+    if not paces:
+        cells = [cell for group in groups for cell in group.cells]
+        paces = typical_paces(cells, sizes or {}, gpu=gpu)
     return [Planned(group, _seconds(group, paces)) for group in groups]
 
 
@@ -69,7 +76,9 @@ def _seconds(group: Group, paces: Sequence[Pace]) -> float:
     return expected.seconds if expected.is_known else inf
 
 
-def typical_paces(cells: Iterable[Cell], sizes: Mapping[str, DataSize]) -> list[Pace]:
+def typical_paces(
+    cells: Iterable[Cell], sizes: Mapping[str, DataSize], *, gpu: bool = True
+) -> list[Pace]:
     """Return what is typical of an H200, for the kinds of these cells; none for one's own models.
 
     Example:
@@ -85,12 +94,11 @@ def typical_paces(cells: Iterable[Cell], sizes: Mapping[str, DataSize]) -> list[
             continue
         dataset, model, setting = kind
         known = sizes.get(cell.content)
-        size = size_of(dataset, known and (known.nodes, known.edges), gpu=True)
+        size = size_of(dataset, known and (known.nodes, known.edges), gpu=gpu)
         if isfinite(size):
-            factor = _OF_MAX if cell.task.aggr == "max" else 1.0
-            found[kind] = Pace(
-                dataset, model, nanoseconds * 1e-9 * factor * size, size, True, setting
-            )
+            factor = _OF_MAX if gpu and cell.task.aggr == "max" else 1.0
+            seconds = nanoseconds * 1e-9 * factor * size
+            found[kind] = Pace(dataset, model, seconds, size, gpu, setting)
     return list(found.values())
 
 
@@ -105,19 +113,32 @@ def longest_first(planned: Iterable[Planned]) -> list[Planned]:
     return sorted(planned, key=lambda each: each.seconds, reverse=True)
 
 
-def makespan(seconds: Iterable[float], slots: int, start: float = 0.0) -> float:
+def makespan(
+    seconds: Iterable[float], slots: int, start: float = 0.0, first: float | None = None
+) -> float:
     """Return when all is done: whoever is free takes the longest that is left.
+
+    Args:
+        seconds: What each group takes.
+        slots: How many work side by side.
+        start: When they begin.
+        first: When the first of them begins; None: with the others.
 
     Example:
         >>> makespan([1, 3, 2, 2], slots=2), makespan([1, 3, 2, 2], slots=2, start=10.0)
         (4.0, 14.0)
+        >>> makespan([1, 3, 2, 2], slots=2, start=6.0, first=0.0)
+        7.0
         >>> makespan([], slots=3)
         0.0
     """
-    free = [start] * slots
+    free = [start if first is None else first] + [start] * (slots - 1)
+    heapq.heapify(free)
+    end = 0.0
     for each in sorted(seconds, reverse=True):
+        end = max(end, free[0] + each)
         heapq.heapreplace(free, free[0] + each)
-    return float(max(free)) if any(each > start for each in free) else 0.0
+    return end
 
 
 class _Cut(NamedTuple):
@@ -151,9 +172,9 @@ class _Size(NamedTuple):
         """Return a division into parts of about so many seconds: the runs first."""
         if self.seconds <= most or not isfinite(self.seconds):
             return _Cut()
-        wanted = -(-self.seconds // most)
-        by_run = int(min(wanted, self.runs))
-        return _Cut(by_run, int(min(-(-wanted // by_run), self.methods)))
+        wanted = ceil(self.seconds / most - 1e-6)
+        by_run = min(wanted, self.runs)
+        return _Cut(by_run, min(-(-wanted // by_run), self.methods))
 
     def parts(self, cut: _Cut) -> list[float]:
         """Return the seconds of the parts: all cost a step's share, which lanes share."""
@@ -257,40 +278,43 @@ class Outlook(NamedTuple):
     limit: str
 
 
-def outlook(planned: Sequence[Planned], slots: int, start: float = START_S) -> Outlook:
+def outlook(
+    planned: Sequence[Planned], slots: int, start: float = 0.0, first: float | None = None
+) -> Outlook:
     """Simulate groups on so many slots, and say what limits them.
 
-    Groups are divided as `run_grid` would do it; what is not known is left out.
+    Groups are divided as `run_grid` would do it; what is not known is left out. For when slots
+    begin see `makespan`.
 
     Example:
         >>> from gnn_vpa.training import Task
         >>> cells = [Cell("MUTAG", Task("gin", aggr)) for aggr in ("sum", "max", "vpa")]
         >>> planned = [Planned(Group((cell,)), 100.0) for cell in cells]
         >>> for count in (1, 2, 4):
-        ...     print(outlook(planned, count))
+        ...     print(outlook(planned, count, start=10.0))
         Outlook(slots=1, seconds=310.0, limit='the work itself')
         Outlook(slots=2, seconds=210.0, limit='that 3 groups do not divide evenly')
         Outlook(slots=4, seconds=110.0, limit='the longest group, GIN+sum on MUTAG')
     """
     known = [each for each in planned if isfinite(each.seconds)]
-    if not known:
-        return Outlook(slots, 0.0, "nothing is known")
     parts = divided(known, slots)
     seconds = [each.seconds for each in parts]
-    whole = makespan(seconds, slots)
-    longest = max(parts, key=lambda each: each.seconds)
-    more = sum(seconds) / sum(each.seconds for each in known) - 1 if sum(seconds) else 0.0
-    if start >= whole:
+    whole, alone = makespan(seconds, slots, start, first), makespan(seconds, slots)
+    total, before = sum(seconds), sum(each.seconds for each in known)
+    if total == 0:
+        limit = "nothing that takes time"
+    elif whole >= 2 * alone:
         limit = "the start of processes"
-    elif whole <= 1.05 * sum(seconds) / slots:
+    elif alone <= 1.05 * total / slots:
         limit = "the work itself"
-        if more >= 0.05:
-            limit += f", {more:.0%} more of it in {len(parts)} smaller groups"
-    elif whole <= 1.05 * longest.seconds:
+        if total >= 1.05 * before:
+            limit += f", {total / before - 1:.0%} more of it in {len(parts)} smaller groups"
+    elif alone <= 1.05 * max(seconds):
+        longest = max(parts, key=lambda each: each.seconds)
         limit = f"the longest group, {longest.group}"
     else:
         limit = f"that {len(parts)} groups do not divide evenly"
-    return Outlook(slots, whole + start, limit)
+    return Outlook(slots, whole, limit)
 
 
 def doublings(most: int) -> list[int]:

@@ -13,9 +13,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from signal import Signals
 from typing import NamedTuple, Self
@@ -125,6 +125,8 @@ class Order:
         folds: Number of processes that divide the folds of a cell.
         is_rescue: Whether to run cells too whose last process was killed.
         keep: Keys of cells whose models are kept.
+        parts: Numbers of cells, by their keys, that groups are divided by, see `grouped`.
+        sharing: Number of processes that use the same GPU.
     """
 
     cells: Sequence[Cell]
@@ -134,16 +136,24 @@ class Order:
     folds: int = 1
     is_rescue: bool = False
     keep: frozenset[str] = frozenset()
+    parts: Mapping[str, int] = field(default_factory=dict)
+    sharing: int = 1
 
 
 class Assistant:
-    """A process that carries out an order beside this one, and ends with it."""
+    """A process that carries out an order beside this one, and ends with it.
 
-    def __init__(self, order: Order) -> None:
+    Args:
+        order: What it is asked to do.
+        environment: Variables that it has beside those of this process.
+    """
+
+    def __init__(self, order: Order, environment: Mapping[str, str] | None = None) -> None:
         self._at = ""  # what it is training
         self._ended = False  # by us
         self._process = processes.start(
             ["-m", f"{__package__}.workers"],
+            environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -175,6 +185,10 @@ class Assistant:
         what = f" while it trained {self._at}" if self._at else ""
         return f"A process was ended by {Signals(-code).name}{what}{_WHY.get(-code, '')}"
 
+    def is_at_work(self) -> bool:
+        """Say whether the process has not ended yet."""
+        return self._process.poll() is None
+
     def leaving(self) -> "subprocess.Popen[bytes]":
         """Return the process, which is about to be ended from here: it was not killed then."""
         self._ended = True
@@ -196,21 +210,24 @@ _WHY: dict[int, str] = {Signals.SIGKILL: ", most likely because memory ran out"}
 
 
 class Assistants:
-    """The rest of a team at work beside this process, as a context; they end with it.
+    """Processes at work beside this one, as a context; they end with it.
 
     Args:
-        team: How the work is shared, this process among them.
-        order: What each of them is asked to do.
+        orders: What each of them is asked to do.
+        environment: Variables that they have beside those of this process.
     """
 
-    def __init__(self, team: Team, order: Order) -> None:
-        self._count, self._order = team.cells, order
+    def __init__(
+        self, orders: Sequence[Order], environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._orders, self._environment = orders, environment
+        self._count = 1 + len(orders)
         self._assistants: list[Assistant] = []
 
     def __enter__(self) -> Self:
         try:
-            for _ in range(self._count - 1):
-                assistant = Assistant(self._order)
+            for order in self._orders:
+                assistant = Assistant(order, self._environment)
                 self._assistants.append(assistant)
                 threading.Thread(target=self._watch, args=(assistant,), daemon=True).start()
         except BaseException:
@@ -225,6 +242,10 @@ class Assistants:
         finally:
             for assistant in self._assistants:
                 assistant.end()
+
+    def are_at_work(self) -> bool:
+        """Say whether any of them has not ended yet."""
+        return any(assistant.is_at_work() for assistant in self._assistants)
 
     def _watch(self, assistant: Assistant) -> None:
         assistant.attend()
@@ -276,6 +297,9 @@ def _assist() -> None:
         _leave(1)
     except KeyboardInterrupt:
         _leave(130)  # the sender was interrupted, and passes it on
+    except Exception as error:  # the sender meets it too, unless it is a matter of this process
+        _log.warning("a process that assisted has left: %s: %s", type(error).__name__, error)
+        _leave(1)
 
 
 def _leave(code: int) -> None:

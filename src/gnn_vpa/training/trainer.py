@@ -21,6 +21,7 @@ from .layered import Layered
 from .layered_group import LayeredGroup
 from .level_tables import level_tables, model_for
 from .own import is_own
+from .room import usable_memory
 from .seldom import Seldom
 from .tables import Tables, tables
 from .task import Curves, Lane, Outcome, Protocol, Task, Training
@@ -28,7 +29,6 @@ from .workers import Job, Report, one_thread, train_in_processes
 
 _log = logging.getLogger("gnn_vpa")
 CACHED_ROWS = 8192  # rows of features of width 64 that stay in a core's cache
-USABLE_MEMORY = 0.7  # share of a GPU's free memory that groups are made for
 MAX_DENSE_COLUMNS = 64  # up to which a product on a GPU beats a lookup and its backward pass
 LOOK_S = 1.0  # seconds between two looks at the curves of a group
 LONG_EPOCH_S = 0.5  # seconds of an epoch that Ctrl-C breaks off, instead of waiting for its end
@@ -213,8 +213,7 @@ class Family:
     def _room(self) -> int:
         if isinstance(self.data, Layered):
             return room_in_cache(self.data.rows(self.protocol.batch_size))
-        free, _ = torch.cuda.mem_get_info(self.device)
-        return max(1, int(free * USABLE_MEMORY / self.memory()))
+        return max(1, usable_memory(self.device) // self.memory())
 
     def memory(self) -> int:
         """Return about how many bytes a lane takes on a GPU.

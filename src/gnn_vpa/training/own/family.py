@@ -11,8 +11,9 @@ from torch.func import stack_module_state
 from ...graphs import GraphSet
 from ..group import Group, stacked
 from ..initial import initial_model
+from ..room import usable_memory
 from ..task import Protocol, Task, Training
-from ..trainer import USABLE_MEMORY, Family, cut_evenly
+from ..trainer import Family, cut_evenly
 from ..workers import Job, Report
 from .batches import Source
 from .build import check, own_model
@@ -113,8 +114,7 @@ class OwnFamily(Family):
             return len(trainings)
         # In float64, and with what autograd keeps: about twice of what a lane takes.
         each = (torch.cuda.max_memory_allocated(self.device) - before) / len(some)
-        free, _ = torch.cuda.mem_get_info(self.device)
-        return max(1, int(free * USABLE_MEMORY / max(each, 1)))
+        return max(1, int(usable_memory(self.device) / max(each, 1)))
 
     def train(self, job: Job) -> Generator[Report]:
         """Train a group to its end; lanes that turn out to differ start anew, one by one."""

@@ -1,0 +1,146 @@
+"""Who trains the cells of a run: how many processes, on which devices, in which order."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from ..graphs import GraphSet
+from ..host import Host
+from ..training import own
+from .cell import Cell
+from .estimate import paces_of_run
+from .groups import grouped, shares_steps
+from .memory import DataSize, memory_of_process, reason
+from .mps import shared_gpus
+from .progress import Progress
+from .schedule import Planned, divided, expect, longest_first, part_numbers
+from .workers import Order, Team, asked
+
+
+@dataclass(frozen=True)
+class Crew:
+    """The processes of a run, each with its order; whoever is free takes the next group.
+
+    Attributes:
+        mine: What this process does.
+        others: What processes beside it do.
+        is_watched: Whether this process trains nothing before the others have left.
+        environment: Variables of the others.
+
+    Example:
+        >>> from pathlib import Path
+        >>> Crew(Order([], Path("runs/none"), None, "cpu")).others
+        []
+    """
+
+    mine: Order
+    others: Sequence[Order] = field(default_factory=list)
+    is_watched: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def gather(
+    order: Order,
+    devices: Sequence[str],
+    data: Mapping[str, GraphSet],
+    workers: int | Team | None,
+    progress: Progress,
+) -> Iterator[Crew]:
+    """Divide an order among processes, and say why so many.
+
+    Args:
+        order: What is to be done.
+        devices: Where, see `resolve_devices`.
+        data: The data, by content.
+        workers: Number of processes, on each GPU where there are any; or how they share the work.
+        progress: Told what was decided.
+
+    Example:
+        >>> from pathlib import Path
+        >>> order = Order([], Path("runs/none"), None, "cpu")
+        >>> with gather(order, ["cpu"], {}, 1, Progress()) as crew:
+        ...     crew.mine.folds
+        1
+    """
+    for model in dict.fromkeys(cell.task.model for cell in order.cells if cell.task.source):
+        if (why := own.elsewhere(model)) is not None:
+            if devices == ["cpu"] or len(devices) > 1:
+                progress.note(f"1 process: {model} cannot be shared with others, {why}")
+            yield Crew(order)
+            return
+    if shares_steps(order.device):
+        with _on_gpus(order, devices, data, workers, progress) as crew:
+            yield crew
+    else:
+        yield _on_cores(order, data, workers, progress)
+
+
+def _on_cores(
+    order: Order,
+    data: Mapping[str, GraphSet],
+    workers: int | Team | None,
+    progress: Progress,
+) -> Crew:
+    if isinstance(workers, Team):
+        team = workers
+    elif workers or asked():
+        team = Team.of("cpu", len(order.cells), workers)
+    else:
+        host, need = Host.here(), memory_of_process(order.cells, _sizes(data))
+        team = Team.of("cpu", len(order.cells), host=host, need=need)
+        progress.note(reason(team, host, need))
+    cells = order.cells
+    if team.cells > 1:
+        cells = _cells(longest_first(_expected(order, data)))
+    mine = replace(order, cells=cells, folds=team.folds)
+    return Crew(mine, [mine] * (team.cells - 1))
+
+
+@contextmanager
+def _on_gpus(
+    order: Order,
+    devices: Sequence[str],
+    data: Mapping[str, GraphSet],
+    workers: int | Team | None,
+    progress: Progress,
+) -> Iterator[Crew]:
+    planned = _expected(order, data)
+    wanted = workers.cells if isinstance(workers, Team) else workers or asked()
+    if wanted is not None:
+        wanted = min(wanted, len(order.cells))
+    with shared_gpus(devices, planned, wanted, progress.note) as sharing:
+        # Where a GPU has several processes, all GPUs have their first before one has a second.
+        slots = [device for _ in range(sharing.processes) for device in devices]
+        parts = planned
+        if len(slots) > 1:
+            parts = longest_first(divided(planned, len(slots)))
+            order = replace(order, cells=_cells(parts))
+        if len(parts) > len(planned):
+            order = replace(order, parts=part_numbers(parts))
+        slots = slots[: len(parts)]
+        if len(devices) > 1 and not sharing.is_served:
+            progress.note(f"{_processes(len(slots))}: one group at a time on {', '.join(devices)}")
+        orders = [replace(order, device=device, sharing=sharing.processes) for device in slots]
+        if sharing.is_served:
+            yield Crew(order, orders, True, sharing.environment)
+        else:
+            yield Crew(orders[0], orders[1:])
+
+
+def _processes(count: int) -> str:
+    return "1 process" if count == 1 else f"{count} processes"
+
+
+def _expected(order: Order, data: Mapping[str, GraphSet]) -> list[Planned]:
+    groups = grouped(order.cells, order.device)
+    paces = paces_of_run(order.out, order.device)
+    return expect(groups, paces, _sizes(data), gpu=shares_steps(order.device))
+
+
+def _sizes(data: Mapping[str, GraphSet]) -> dict[str, DataSize]:
+    return {content: DataSize.of(graphs) for content, graphs in data.items()}
+
+
+def _cells(planned: Sequence[Planned]) -> list[Cell]:
+    return [cell for group, _ in planned for cell in group.cells]
