@@ -145,13 +145,9 @@ def test_rows_are_those_of_a_run_without_ray_to_the_bit(
     for name, cluster in (("here", None), ("there", ray_cluster)):
         run_grid(cells, tmp_path / name, device="cpu", keep_models=True, cluster=cluster)
     _same(tmp_path / "here", tmp_path / "there")
-    kept = [
-        sorted((tmp_path / name / "models").rglob("*.safetensors")) for name in ("here", "there")
-    ]
-    assert [p.relative_to(tmp_path / "here") for p in kept[0]] == [
-        p.relative_to(tmp_path / "there") for p in kept[1]
-    ]
-    assert all(a.read_bytes() == b.read_bytes() for a, b in zip(*kept, strict=True))
+    here, there = (_weights(tmp_path / name / "models") for name in ("here", "there"))
+    assert here == there
+    assert here
     hosts = query(tmp_path / "there", "SELECT DISTINCT host, device FROM sessions")
     assert 1 <= len(hosts) <= 3
     assert all("Ray node" in row["host"] and "cpu" in row["device"] for row in hosts)
@@ -200,18 +196,14 @@ def test_the_same_command_goes_on_after_its_process_was_killed(
 ) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import sys\n"
+        "import os, sys\n"
         f"sys.path.insert(0, {str(tmp_path / 'only here')!r})\n"
-        "import gated\nimport gnn_vpa\n"
+        "import gated\nimport gnn_vpa\ngated.HERE = os.getpid()\n"
         "if __name__ == '__main__':\n"
         f"    gnn_vpa.run('MUTAG', ['sgc', gated.make], 'default', epochs=2, folds=3, "
         f"out={str(tmp_path / 'there')!r}, device='cpu', ray={nodes.address!r})\n"
     )
     (tmp_path / "closed").touch()
-    # The function that is run there is not to take this process for its own.
-    text = (tmp_path / "only here" / "gated.py").read_text()
-    gate = text.replace(f"HERE = Path({str(tmp_path)!r}), {os.getpid()}", "HERE = None, None")
-    assert gate
     process = subprocess.Popen([sys.executable, str(script)], env=_environment())
     try:
         _until(lambda: _begun(tmp_path) and len(_finished(tmp_path / "there")) == 1)
@@ -258,6 +250,11 @@ def _gated_cells(toy: GraphSet, gated: ModuleType, count: int) -> list[Cell]:
         folds=2,
         options={"number": list(range(count))},
     ).cells
+
+
+def _weights(folder: Path) -> dict[str, bytes]:
+    found = folder.rglob("*.safetensors")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
 def _begun(folder: Path) -> set[int]:

@@ -131,9 +131,7 @@ def test_a_model_that_cannot_travel_is_refused_before_anything_runs(
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     cells = expand([toy], model_list("locked:make")).cells
-    with pytest.raises(
-        UsageError, match=r"locked:make cannot be sent .*--runtime-env working_dir="
-    ):
+    with pytest.raises(UsageError, match=r"locked:make cannot be sent .*--runtime-env"):
         RayCluster()._packed(cells)
     assert RayCluster(carries_code=True)._packed(cells)
     del sys.modules["locked"]
