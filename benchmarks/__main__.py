@@ -46,6 +46,7 @@ def main() -> None:
         "own": _own,
         "estimators": _estimators,
         "predict": _predict,
+        "ray": _ray,
     }
     measures[options.what](options, versions)
 
@@ -111,6 +112,14 @@ def _predict(options: argparse.Namespace, versions: str) -> None:
     predict.report(asked, options.rounds, record)
 
 
+def _ray(options: argparse.Namespace, versions: str) -> None:
+    from . import cluster  # which needs Ray
+
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Ray")
+    cluster.report(options.sleeping, options.small, options.kills, record)
+
+
 def _write(text: str, out: Path | None) -> None:
     print(text)
     if out:
@@ -140,7 +149,7 @@ def _options() -> argparse.Namespace:
         nargs="?",
         choices=[
             *("aggregation", "training", "probe", "grid", "checks", "loop", "audit", "own"),
-            *("predict", "estimators"),
+            *("predict", "estimators", "ray"),
         ],
         default="aggregation",
     )
@@ -176,6 +185,10 @@ def _options() -> argparse.Namespace:
     large.add_argument(
         "--memory", type=_names, default=grid.DATASETS, metavar="A,B", help="data sets; '' for none"
     )
+    nodes = parser.add_argument_group("ray (0 leaves a part out)")
+    nodes.add_argument("--small", type=int, default=40, help="cells of a grid with and without")
+    nodes.add_argument("--sleeping", type=int, default=1000, help="cells of a tenth of a second")
+    nodes.add_argument("--kills", type=int, default=20, help="of random nodes during a run")
     return parser.parse_args()
 
 

@@ -226,7 +226,7 @@ def test_an_error_of_a_training_is_that_of_a_run_without_ray_and_is_not_tried_ag
     with pytest.raises(Exception, match="these shapes do not fit") as there:
         run_grid(cells, tmp_path / "there", device="cpu", cluster=ray_cluster)
     assert (tmp_path / "failed").read_text() == "x"
-    gated.HERE = 0  # now this process is like any other
+    vars(gated)["HERE"] = 0  # now this process is like any other
     with pytest.raises(type(there.value), match="these shapes do not fit"):
         run_grid(cells, tmp_path / "here", device="cpu")
 

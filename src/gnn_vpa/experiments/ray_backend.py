@@ -258,8 +258,10 @@ class RayPool:
         if self._clock() - self._recounted < _RECOUNT_S:
             return
         self._recounted = self._clock()
-        nodes = [node for node in _nodes() if node["NodeID"] not in self._refused]
-        room = {node["NodeID"]: _room(node, self._device, self._need) for node in nodes}
+        every = [node for node in _nodes() if node["NodeID"] not in self._refused]
+        sizes = {node["NodeID"]: _room(node, self._device, self._need) for node in every}
+        nodes = [node for node in every if sizes[node["NodeID"]] > 0]
+        room = {node["NodeID"]: sizes[node["NodeID"]] for node in nodes}
         for actor in self._actors:
             if actor.node in room:
                 room[actor.node] -= 1
