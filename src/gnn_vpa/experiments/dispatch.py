@@ -20,7 +20,7 @@ from .cell import Cell
 from .estimate import paces_of_run
 from .finals import chosen
 from .groups import Group, grouped
-from .ledger import Ledger
+from .ledger import Entry, Ledger
 from .locks import try_lock
 from .memory import DataSize, memory_of_process
 from .progress import Progress
@@ -249,7 +249,9 @@ class _Dispatcher:
             self.ledger.look_around()
         events = self.pool.events(_WAIT_S)
         # What is finished is recorded before an error ends the run.
-        for event in sorted(events, key=lambda event: isinstance(event, Raised)):
+        if finished := [event for event in events if isinstance(event, Finished)]:
+            self._record(finished)
+        for event in events:
             self._handle(event)
         if self.taken and not self.waiting:
             self.waiting.extend(grouped(self.taken, self.device))
@@ -280,8 +282,6 @@ class _Dispatcher:
             case Told(worker, news):
                 if worker.group is not None and news.key == worker.group.key:
                     self.progress.tell(worker.name, worker.group, news.epoch, news.grown)
-            case Finished(worker, trained):
-                self._record(worker, trained)
             case Raised(worker, error):
                 self._raise(worker, error)
             case Lost(worker, why, with_node):
@@ -296,22 +296,24 @@ class _Dispatcher:
         self.progress.tell(worker.name, None)
         return self.sent.pop(worker, None)
 
-    def _record(self, worker: Worker, trained: Trained) -> None:
-        sent = self._done(worker)
-        assert sent is not None
+    def _record(self, finished: Sequence[Finished]) -> None:
+        """Record what has come back, with one wait for the disk."""
+        back = [(self._done(worker), trained) for worker, trained in finished]
         self._send()  # before the disk is waited for
-        with sent.locks:
-            for name, content in trained.files.items():
-                write_whole(self.ledger.out / name, content)
-            for level, text in trained.logged:
-                _log.log(level, "%s", text)
-            self.ledger.record(
-                sent.group,
-                trained.of(sent.group),
-                session=sent.session,
-                device=self.device,
-                seconds=trained.seconds,
-            )
+        with ExitStack() as locks:
+            entries = []
+            for sent, trained in back:
+                assert sent is not None
+                locks.push(sent.locks)
+                for name, content in trained.files.items():
+                    write_whole(self.ledger.out / name, content)
+                for level, text in trained.logged:
+                    _log.log(level, "%s", text)
+                results = trained.of(sent.group)
+                entries.append(
+                    Entry(sent.group, results, sent.session, self.device, trained.seconds)
+                )
+            self.ledger.record(*entries)
 
     def _raise(self, worker: Worker, error: Exception) -> None:
         """End the run with an error of a training; but a device that fails is not the run's."""

@@ -29,7 +29,7 @@ from .slot import Job, Place
 _CONNECT_S = 5.0  # seconds within which an address must answer; Ray itself would try for minutes
 _RECOUNT_S = 1.0  # between two looks at which nodes there are
 _NEWS_S = 1.0  # between two questions to a worker how far it is
-_PATIENCE_S = 20.0  # without any worker until that is said
+_PATIENCE_S = 60.0  # without any worker until that is said
 _SHORT = 4  # digits of a node's number that are shown
 
 # What Ray tells about workers and nodes that are gone is said here in a sentence each. A local Ray
@@ -286,8 +286,8 @@ class RayPool:
             what = "a core" if self._device == "cpu" else "a GPU"
             self._events.append(
                 Noted(
-                    f"No node of the Ray cluster has {what} that is free: waiting for one. Ctrl-C "
-                    "ends the run, and the same command goes on."
+                    f"No worker is there yet: nodes take long to start one, or none has {what} "
+                    "that is free. The run waits; Ctrl-C ends it, and the same command goes on."
                 )
             )
 

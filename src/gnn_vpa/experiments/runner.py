@@ -24,7 +24,7 @@ from .identity import Identified, identify
 from .journal import FOLDER as LIVE
 from .journal import Journal, sweep
 from .kept import is_kept, kept_keys
-from .ledger import Ledger, tidy
+from .ledger import Entry, Ledger, tidy
 from .locks import check_locks, release_abandoned
 from .progress import Progress, Several
 from .provenance import device_name
@@ -252,12 +252,14 @@ class _Worker:
         started = time.perf_counter()
         results = self.train(group, self.data[group.content], chosen(group, self.store))
         self.ledger.record(
-            group,
-            results,
-            session=self.session,
-            device=self.order.device,
-            seconds=time.perf_counter() - started,
-            folds=self.order.folds,
+            Entry(
+                group,
+                results,
+                session=self.session,
+                device=self.order.device,
+                seconds=time.perf_counter() - started,
+                folds=self.order.folds,
+            )
         )
 
 

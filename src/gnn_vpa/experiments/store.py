@@ -2,8 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -142,6 +142,12 @@ class Store:
                 "DO UPDATE SET name = min(name, excluded.name), classes = excluded.classes",
                 values,
             )
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write all that is recorded within, or nothing: one wait for the disk, not many."""
+        with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
+            yield
 
     def record(
         self,
