@@ -26,6 +26,7 @@ def execute(
     notes: Sequence[str] = (),
     configuration: Mapping[str, object],
     keep_models: bool = False,
+    tensorboard: Path | None = None,
 ) -> "Results":
     """Run cells into a folder, print the results beside the paper's, write and name the report."""
     from gnn_vpa.analysis.once import remembering
@@ -48,6 +49,7 @@ def execute(
                 configuration=configuration,
                 progress=progress,
                 keep_models=keep_models,
+                tensorboard=tensorboard,
             )
     except KeyboardInterrupt:
         text = "Interrupted. What is trained so far is kept; type the same command again to go on."
@@ -59,6 +61,8 @@ def execute(
         report = results.report()
     say(f"Results: {out / 'results.sqlite'}")
     say(f"Report:  {report}")
+    if tensorboard is not None:
+        say(f"Curves:  tensorboard --logdir {tensorboard}")
     return results
 
 

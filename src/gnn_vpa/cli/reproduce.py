@@ -12,6 +12,7 @@ from ._options import (
     DataDirOption,
     DevicesOption,
     PlanOption,
+    TensorBoardOption,
     Variant,
     VariantOption,
     WorkersOption,
@@ -61,6 +62,7 @@ def reproduce(
         typer.Option(metavar="DIR", help="For the results.", show_default="runs/ and what is run"),
     ] = None,
     data_dir: DataDirOption = None,
+    tensorboard: TensorBoardOption = None,
 ) -> None:
     """Run the paper's experiments under its own protocol, and put ours beside its numbers.
 
@@ -100,4 +102,5 @@ def reproduce(
         device=device,
         workers=workers,
         configuration=configuration,
+        tensorboard=tensorboard,
     )

@@ -14,6 +14,7 @@ from ._options import (
     data_dir_option,
     devices_option,
     plan_option,
+    tensorboard_option,
     variant_option,
     workers_option,
 )
@@ -111,6 +112,7 @@ def run(
             rich_help_panel=RUN,
         ),
     ] = False,
+    tensorboard: Annotated[Path | None, tensorboard_option(RUN)] = None,
 ) -> None:
     """Train a grid of methods on data sets, all folds of each, and compare them.
 
@@ -206,4 +208,5 @@ def run(
             **{name: value for name, value in said.items() if value is not None},
         },
         keep_models=keep_models,
+        tensorboard=tensorboard,
     )
