@@ -79,6 +79,19 @@ class TensorBoard(Progress):
             if cell.selection is None:  # of several final runs the mean is written in the end
                 self._file(cell, fold).add(curves)
 
+    def tell(
+        self,
+        worker: str,
+        group: Group | None,
+        epoch: int | None = None,
+        grown: Iterable[Grown] = (),
+        *,
+        device: str = "",
+    ) -> None:
+        """Write the epochs that are new of what another worker trains."""
+        if group is not None:
+            self.curves(group, list(grown))
+
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Write the rest of the curves, and what came out."""
         for outcome in outcomes:
