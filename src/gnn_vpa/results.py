@@ -238,6 +238,7 @@ def run(
     out: str | Path | None = None,
     data_dir: str | Path | None = None,
     progress: Progress | None = None,
+    tensorboard: str | Path | None = None,
     model: Models | None = None,
     aggr: str | Sequence[str] | None = None,
     seed: int | str | Sequence[int] | None = None,
@@ -287,6 +288,7 @@ def run(
         out: Folder for the results; without it, one under `runs/` named after the data sets.
         data_dir: A folder to look for data in first.
         progress: Told of each step, see `gnn_vpa.experiments.Progress`.
+        tensorboard: A folder to write learning curves into for TensorBoard.
         model: The same as `models`, spelled as on the command line.
         aggr: The same as `aggrs`.
         seed: The same as `seeds`.
@@ -375,6 +377,7 @@ def run(
             workers=None if workers is None else whole_number(workers, "workers", least=1),
             progress=progress,
             cluster=cluster,
+            tensorboard=None if tensorboard is None else path_text(tensorboard, "tensorboard"),
         )
     return Results(out)
 

@@ -1,11 +1,13 @@
 """What a run is at, as another process sees it."""
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,7 +155,7 @@ def test_a_run_tells_its_journal_all_and_leaves_nothing(
 ) -> None:
     seen: list[tuple[str, float, int]] = []
 
-    def tell(self: Journal, worker: str, group: Group | None, *rest: object, **_: object) -> None:
+    def tell(self: Journal, worker: str, group: Group | None, *rest: Any, **_: Any) -> None:
         told(self, worker, group, *rest)
         self.write()
         (entry,) = journals(tmp_path)
@@ -190,7 +192,7 @@ def test_a_run_is_refused_before_it_trains_where_locks_exclude_nobody(
     tmp_path: Path, fake_fit: FakeFit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "_trusted", set())
-    monkeypatch.setattr(locks.fcntl, "flock", lambda *_: None)
+    monkeypatch.setattr(fcntl, "flock", lambda *_: None)
     cell = Cell("toy", Task("gin", "vpa"), Protocol(epochs=3), folds=2)
     with pytest.raises(GnnVpaError, match=f"do not exclude other processes in {tmp_path}"):
         run_grid([cell], tmp_path, device="cpu", workers=1)

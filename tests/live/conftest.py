@@ -150,7 +150,8 @@ class Run:
     def cell(self, aggr: str = "vpa", dataset: str = "toy", **more: Any) -> Cell:
         """A cell on a data set of its own, with three folds of four epochs."""
         content = self._graphs(dataset).checksum()
-        settings = {"protocol": Protocol(epochs=4), "folds": 3, "content": content} | more
+        settings: dict[str, Any] = {"protocol": Protocol(epochs=4), "folds": 3} | more
+        settings["content"] = content
         return Cell(dataset, Task("gin", aggr), **settings)
 
     def _graphs(self, dataset: str) -> GraphSet:

@@ -29,6 +29,7 @@ def execute(
     keep_models: bool = False,
     ray: str | None = None,
     runtime_env: Sequence[str] | None = None,
+    tensorboard: Path | None = None,
 ) -> "Results":
     """Run cells into a folder, print the results beside the paper's, write and name the report."""
     from gnn_vpa.analysis.once import remembering
@@ -58,6 +59,7 @@ def execute(
                 progress=progress,
                 keep_models=keep_models,
                 cluster=cluster,
+                tensorboard=tensorboard,
             )
     except KeyboardInterrupt:
         text = "Interrupted. What is trained so far is kept; type the same command again to go on."
@@ -69,6 +71,8 @@ def execute(
         report = results.report()
     say(f"Results: {out / 'results.sqlite'}")
     say(f"Report:  {report}")
+    if tensorboard is not None:
+        say(f"Curves:  tensorboard --logdir {tensorboard}")
     return results
 
 

@@ -12,6 +12,7 @@ from ._options import (
     DataDirOption,
     DevicesOption,
     PlanOption,
+    TensorBoardOption,
     Variant,
     VariantOption,
     WorkersOption,
@@ -64,6 +65,7 @@ def reproduce(
         typer.Option(metavar="DIR", help="For the results.", show_default="runs/ and what is run"),
     ] = None,
     data_dir: DataDirOption = None,
+    tensorboard: TensorBoardOption = None,
 ) -> None:
     """Run the paper's experiments under its own protocol, and put ours beside its numbers.
 
@@ -106,4 +108,5 @@ def reproduce(
         configuration=configuration,
         ray=ray,
         runtime_env=runtime_env,
+        tensorboard=tensorboard,
     )

@@ -14,6 +14,7 @@ from ._options import (
     data_dir_option,
     devices_option,
     plan_option,
+    tensorboard_option,
     variant_option,
     workers_option,
 )
@@ -114,6 +115,7 @@ def run(
             rich_help_panel=RUN,
         ),
     ] = False,
+    tensorboard: Annotated[Path | None, tensorboard_option(RUN)] = None,
 ) -> None:
     """Train a grid of methods on data sets, all folds of each, and compare them.
 
@@ -214,4 +216,5 @@ def run(
         keep_models=keep_models,
         ray=ray,
         runtime_env=runtime_env,
+        tensorboard=tensorboard,
     )

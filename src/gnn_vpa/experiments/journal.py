@@ -21,7 +21,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -30,12 +30,10 @@ from ..training import Outcome
 from ..training.seldom import Seldom
 from ..training.task import Curves
 from .cell import Cell
+from .estimate import Kind, kind_of, work_of
 from .groups import Group
 from .locks import is_abandoned, try_lock
 from .progress import Grown, Progress
-
-if TYPE_CHECKING:
-    from .estimate import Kind
 
 FOLDER = "live"
 """Where the journals are in the folder of a run."""
@@ -194,8 +192,6 @@ class Journal(Progress):
         self._write(_NEWS, content)
 
     def _of_plan(self, began: float, pending: Sequence[Cell]) -> dict[str, object]:
-        from .estimate import kind_of, work_of  # which knows of the runner, which knows of this
-
         cells = [[cell.key, str(cell), *kind_of(cell), work_of(cell)] for cell in pending]
         return {"format": _FORMAT, "began": began, "device": self._device, "cells": cells}
 
@@ -335,7 +331,7 @@ class Planned(NamedTuple):
     """A cell that is to be run: what it is called, what its pace is a matter of, its work."""
 
     name: str
-    kind: "Kind"
+    kind: Kind
     work: int
 
 

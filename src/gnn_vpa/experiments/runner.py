@@ -31,6 +31,7 @@ from .provenance import device_name
 from .remarks import remarks
 from .rescue import Rescue
 from .store import Store, dataset_names
+from .tensorboard import TensorBoard
 from .train_group import CHECKPOINTS, GroupTrainer
 from .workers import Assistants, Order, Team, single_thread
 
@@ -48,6 +49,7 @@ def run_grid(
     workers: int | Team | None = None,
     keep_models: bool = False,
     cluster: Cluster | None = None,
+    tensorboard: str | Path | None = None,
 ) -> None:
     """Run all cells that `out` has no results of yet, and record each when it is finished.
 
@@ -69,6 +71,7 @@ def run_grid(
             them: one, or several where NVIDIA's multi-process service is there and they pay.
         keep_models: Whether to write the chosen weights of each fold into the folder `models`.
         cluster: Other machines to run the cells on, see `ray_backend.connected`; None: this one.
+        tensorboard: A folder to write learning curves into for TensorBoard, if it is to have them.
 
     Raises:
         GnnVpaError: The data are not there or not fit for the folds (before anything is
@@ -83,6 +86,7 @@ def run_grid(
         10
     """
     progress = progress or Progress()
+    board = None if tensorboard is None else TensorBoard(tensorboard)
     if cluster is not None and workers is not None:
         raise UsageError("--workers: with --ray there are as many as nodes have cores or GPUs")
     devices = resolve_devices(device) if cluster is None else [cluster.device(device)]
@@ -114,7 +118,7 @@ def run_grid(
         if pending:
             check_locks(Path(out) / LIVE)
             journal = stack.enter_context(Journal(out, devices[0]))
-            progress = Several(progress, journal)
+            progress = Several(progress, journal, board or Progress())
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending and cluster is not None:
             run_on(
@@ -132,6 +136,7 @@ def run_grid(
             session = store.begin(device_name(devices[0]), configuration or {})
             for stage in _stages(pending):
                 order = Order(stage, Path(out), data_dir, devices[0], keep=keep)
+                order = replace(order, tensorboard=None if board is None else board.folder)
                 try:
                     with gather(order, devices, data, workers, progress) as crew:
                         mine = crew.mine
@@ -147,6 +152,8 @@ def run_grid(
             store.end(session)
         add_signals(store, cells, data, progress)
         add_ceilings(store, cells, data)
+    if board is not None:
+        board.complete(cells, out)
     with suppress(OSError):  # there is none, or another process still uses it
         checkpoints.rmdir()
 
@@ -170,7 +177,8 @@ def assist(order: Order, progress: Progress) -> None:
             session = store.begin(device_name(order.device), {})
             mine = replace(order, cells=pending)
             with single_thread(order.device), Journal(order.out, order.device) as journal:
-                told = Several(progress, journal)
+                board = None if order.tensorboard is None else TensorBoard(order.tensorboard)
+                told = Several(progress, journal, board or Progress())
                 _Worker(store, session, found.data, told, mine).run()
             store.end(session)
 
