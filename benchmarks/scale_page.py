@@ -14,7 +14,7 @@ from gnn_vpa.analysis.figures._svg import WIDTH, Scale, element, path, picture, 
 from gnn_vpa.experiments import Cell, format_duration, grouped, preset
 from gnn_vpa.experiments.estimate import Pace, setting_of
 from gnn_vpa.experiments.mps import PROCESSES
-from gnn_vpa.experiments.schedule import START_S, Outlook, doublings, expect, outlook
+from gnn_vpa.experiments.schedule import LANES_OF_STEP, START_S, Outlook, doublings, expect, outlook
 from gnn_vpa.experiments.store import query
 from gnn_vpa.files import write_whole
 
@@ -54,8 +54,8 @@ _ASSUMED = """\
 - **A process is at work after {start:.0f} s**, on every GPU alike, and nothing else is lost
   between hosts.
 - **Groups keep their pace** when others run on other GPUs; and a part of a group takes as long as
-  if it had {lanes} lanes more than it has (NCI1, 10 and 30 lanes): parts cost more together than the
-  whole.
+  if it had {lanes} lanes more than it has (NCI1, 10 and 30 lanes): parts cost more together than
+  the whole.
 - **Too much rather than too little**: a group of many seeds is taken to cost as much for each cell
   as the paper's groups do, which have fewer lanes; and a group that is alone on its GPU at the end
   as much as beside two others.
@@ -135,7 +135,9 @@ def recorded_paces(folder: Path) -> list[Pace]:
 def page_text(of_grids: Sequence[Grid], root: Path) -> str:
     """Return the page."""
     paper, large = of_grids
-    assumed = _ASSUMED.format(one=paper.ahead[0].seconds, seen=SEEN_S, start=START_S["cuda"])
+    assumed = _ASSUMED.format(
+        one=paper.ahead[0].seconds, seen=SEEN_S, start=START_S["cuda"], lanes=LANES_OF_STEP
+    )
     header = [f"| {' | '.join(_COLUMNS)} |", "|" + "---|" * len(_COLUMNS)]
     checked = [_CHECKED, *header, *map(_row, _measured(root)), ""]
     return "\n".join([_INTRODUCTION, _table(paper), _table(large), assumed, *checked])

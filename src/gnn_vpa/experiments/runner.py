@@ -34,6 +34,7 @@ from .train_group import CHECKPOINTS, GroupTrainer
 from .workers import Assistants, Order, Team, single_thread
 
 _POLL_S = 0.5
+_PATIENT = 10  # looks, until what is left of another's group is taken
 
 
 def run_grid(
@@ -166,7 +167,7 @@ class _Worker:
     progress: Progress
     order: Order
     rescue: Rescue | None = None  # of cells whose process was killed; None: not done here
-    is_idle: bool = False  # whether others had taken all cells when it last looked
+    idle: int = 0  # how often in a row others had taken all cells
 
     def __post_init__(self) -> None:
         order, progress = self.order, self.progress
@@ -182,17 +183,18 @@ class _Worker:
             abandoned: list[Cell] = []
             for group in self._grouped(pending):
                 with ExitStack() as locks:
-                    mine = ledger.claim_group(group, locks, taken, abandoned, self.is_idle)
+                    is_idle = self.idle >= _PATIENT
+                    mine = ledger.claim_group(group, locks, taken, abandoned, is_idle)
                     # Without those that are taken the rest may be less alike.
                     for rest in self._grouped(mine):
                         self._try(rest)
                         ledger.look_around()
             ledger.look_around()
-            self.is_idle = len(taken) + len(abandoned) == len(pending)
+            self.idle = self.idle + 1 if len(taken) + len(abandoned) == len(pending) else 0
             if abandoned and not taken and self.rescue is not None:
                 abandoned = self.rescue.run(abandoned)
                 ledger.look_around()
-            elif taken and self.is_idle:
+            elif taken and self.idle:
                 self.progress.wait(taken)
                 time.sleep(_POLL_S)
             pending = taken if self.rescue is None else [*taken, *abandoned]
