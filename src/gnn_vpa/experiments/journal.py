@@ -99,7 +99,6 @@ class Journal(Progress):
 
     def __enter__(self) -> Self:
         with suppress(OSError):
-            sweep(self._folder)
             name = f"{self._pid}-{secrets.token_hex(4)}"
             if self._stack.enter_context(try_lock(self._folder / f"{name}{_LOCK}")):
                 self._name = name
@@ -113,14 +112,13 @@ class Journal(Progress):
         if self._name is not None:
             self._thread.join()
         with suppress(OSError):
-            sweep(self._folder)  # after processes beside this one that were ended
             self._path(_NEWS).unlink(missing_ok=True)
             if kind is None:
                 self._path(_PLAN).unlink(missing_ok=True)
         with suppress(OSError):
             self._stack.close()
-        with suppress(OSError):  # there is none, or others use it
-            self._folder.rmdir()
+        if kind is None:
+            sweep(self._folder)  # after processes beside this one that were ended
 
     def tell(
         self,
@@ -223,18 +221,20 @@ class Journal(Progress):
 
 
 def sweep(folder: Path) -> None:
-    """Remove the journals of processes that are gone.
+    """Remove the journals of processes that are gone, and the folder if it is empty then.
 
     Example:
         >>> sweep(Path("no/such/folder"))
     """
-    for path in list(folder.glob(f"*{_LOCK}")):
-        with try_lock(path):  # takes the file away, if nobody holds it
-            pass
-    held = {path.name.removesuffix(_LOCK) for path in folder.glob(f"*{_LOCK}")}
-    for path in list(folder.glob("*.json")):
-        if path.name.partition(".")[0] not in held:
-            path.unlink(missing_ok=True)
+    with suppress(OSError):
+        for path in list(folder.glob(f"*{_LOCK}")):
+            with try_lock(path):  # takes the file away, if nobody holds it
+                pass
+        held = {path.name.removesuffix(_LOCK) for path in folder.glob(f"*{_LOCK}")}
+        for path in list(folder.glob("*.json")):
+            if path.name.partition(".")[0] not in held:
+                path.unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def _described(name: str, work: _Work) -> dict[str, object]:

@@ -48,15 +48,14 @@ def check_locks(folder: Path) -> None:
         ...     list(Path(folder).iterdir())
         []
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    system = folder.stat().st_dev
+    system = next(place for place in (folder, *folder.parents) if place.exists()).stat().st_dev
     if system in _trusted:
         return
     name = secrets.token_hex(4)
     # Two files: a network file system may make both kinds of locks one.
     paths = [folder / f"{name}{kind}.lock" for kind in ("a", "b")]
     try:
-        handles = [os.open(path, os.O_RDWR | os.O_CREAT, 0o644) for path in paths]
+        handles = [_opened(path) for path in paths]
         try:
             try:
                 fcntl.flock(handles[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -118,7 +117,6 @@ def try_lock(path: Path) -> Iterator[bool]:
         ...         print(mine, again)
         True False
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     handle = _lock(path)
     if handle is None:
         yield False
@@ -174,10 +172,18 @@ def _owner() -> str:
     return f"{platform.node()} {os.getpid()}\n"
 
 
+def _opened(path: Path) -> int:
+    """Open a file of locks; another process may remove its folder, as long as it is empty."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+
+
 def _lock(path: Path) -> int | None:
     looks = 0
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = _opened(path)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(handle), path.stat()):

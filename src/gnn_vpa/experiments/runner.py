@@ -17,11 +17,12 @@ from .baselines import obstacle
 from .cell import Cell
 from .crew import Crew, gather
 from .devices import resolve_devices
+from .dispatch import Cluster, run_on
 from .finals import chosen
 from .groups import Group, grouped, lanes_of
 from .identity import Identified, identify
 from .journal import FOLDER as LIVE
-from .journal import Journal
+from .journal import Journal, sweep
 from .kept import is_kept, kept_keys
 from .ledger import Ledger, tidy
 from .locks import check_locks, release_abandoned
@@ -47,6 +48,7 @@ def run_grid(
     progress: Progress | None = None,
     workers: int | Team | None = None,
     keep_models: bool = False,
+    cluster: Cluster | None = None,
 ) -> None:
     """Run all cells that `out` has no results of yet, and record each when it is finished.
 
@@ -67,6 +69,7 @@ def run_grid(
             cells than cores, several divide the folds of one. On GPUs it is the number for each of
             them: one, or several where NVIDIA's multi-process service is there and they pay.
         keep_models: Whether to write the chosen weights of each fold into the folder `models`.
+        cluster: Other machines to run the cells on, see `ray_backend.connected`; None: this one.
 
     Raises:
         GnnVpaError: The data are not there or not fit for the folds (before anything is
@@ -81,12 +84,15 @@ def run_grid(
         10
     """
     progress = progress or Progress()
-    devices = resolve_devices(device)
+    if cluster is not None and workers is not None:
+        raise UsageError("--workers: with --ray there are as many as nodes have cores or GPUs")
+    devices = resolve_devices(device) if cluster is None else [cluster.device(device)]
     checkpoints = Path(out) / CHECKPOINTS
     with Store(out) as store, ExitStack() as stack:
         finished = store.finished()
         tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
+        sweep(Path(out) / LIVE)
         found = identify(cells, data_dir, dataset_names(out))
         for note in found.notes:
             progress.note(note)
@@ -111,7 +117,19 @@ def run_grid(
             journal = stack.enter_context(Journal(out, devices[0]))
             progress = Several(progress, journal)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
-        if pending:
+        if pending and cluster is not None:
+            run_on(
+                cluster,
+                _stages(pending),
+                store,
+                data,
+                out=Path(out),
+                device=devices[0],
+                progress=progress,
+                configuration=configuration or {},
+                keep=keep,
+            )
+        elif pending:
             session = store.begin(device_name(devices[0]), configuration or {})
             for stage in _stages(pending):
                 order = Order(stage, Path(out), data_dir, devices[0], keep=keep)
