@@ -15,7 +15,7 @@ from ..training.workers import Killed
 from .afterwards import add_ceilings, add_signals
 from .baselines import obstacle
 from .cell import Cell
-from .crew import gather
+from .crew import Crew, gather
 from .devices import resolve_devices
 from .dispatch import Cluster, run_on
 from .finals import chosen
@@ -36,6 +36,7 @@ from .train_group import CHECKPOINTS, GroupTrainer
 from .workers import Assistants, Order, Team, single_thread
 
 _POLL_S = 0.5
+_PATIENT = 10  # looks, until what is left of another's group is taken
 
 
 def run_grid(
@@ -139,14 +140,8 @@ def run_grid(
                 order = replace(order, tensorboard=None if board is None else board.folder)
                 try:
                     with gather(order, devices, data, workers, progress) as crew:
-                        mine = crew.mine
-                        rescue = Rescue(mine, progress)
-                        worker = _Worker(store, session, data, progress, mine, rescue)
-                        with Assistants(crew.others, crew.environment) as assistants:
-                            if crew.is_watched:
-                                worker.watch(assistants)
-                            with single_thread(mine.device):
-                                worker.run()
+                        rescue = Rescue(crew.mine, progress)
+                        _Worker(store, session, data, progress, crew.mine, rescue).run_with(crew)
                 finally:
                     release_abandoned(checkpoints)
             store.end(session)
@@ -198,7 +193,7 @@ class _Worker:
     progress: Progress
     order: Order
     rescue: Rescue | None = None  # of cells whose process was killed; None: not done here
-    is_idle: bool = False  # whether others had taken all cells when it last looked
+    idle: int = 0  # how often in a row others had taken all cells
 
     def __post_init__(self) -> None:
         order, progress = self.order, self.progress
@@ -214,26 +209,37 @@ class _Worker:
             abandoned: list[Cell] = []
             for group in self._grouped(pending):
                 with ExitStack() as locks:
-                    mine = ledger.claim_group(group, locks, taken, abandoned, self.is_idle)
+                    is_idle = self.idle >= _PATIENT
+                    mine = ledger.claim_group(group, locks, taken, abandoned, is_idle)
                     # Without those that are taken the rest may be less alike.
                     for rest in self._grouped(mine):
                         self._try(rest)
                         ledger.look_around()
             ledger.look_around()
-            self.is_idle = len(taken) + len(abandoned) == len(pending)
+            self.idle = self.idle + 1 if len(taken) + len(abandoned) == len(pending) else 0
             if abandoned and not taken and self.rescue is not None:
                 abandoned = self.rescue.run(abandoned)
                 ledger.look_around()
-            elif taken and self.is_idle:
+            elif taken and self.idle:
                 self.progress.wait(taken)
                 time.sleep(_POLL_S)
             pending = taken if self.rescue is None else [*taken, *abandoned]
         if self.rescue is not None:
             self.rescue.check()
 
-    def watch(self, assistants: Assistants) -> None:
+    def run_with(self, crew: Crew) -> None:
+        """Run each cell once, together with processes beside this one."""
+        watched = crew.is_watched
+        with Assistants(crew.others, crew.environment, alone=watched) as others:
+            if watched:
+                self._watch(others)
+            if not watched or self.ledger.unreported:
+                with single_thread(self.order.device):
+                    self.run()
+
+    def _watch(self, others: Assistants) -> None:
         """Let other processes train, and tell what they finish, until they have left."""
-        while assistants.are_at_work():
+        while others.are_at_work():
             self.ledger.look_around()
             time.sleep(_POLL_S)
         self.ledger.look_around()
