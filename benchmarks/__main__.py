@@ -50,6 +50,7 @@ def main() -> None:
         "estimators": _estimators,
         "predict": _predict,
         "scale": _scale,
+        "ray": _ray,
     }
     measures[options.what](options, versions)
 
@@ -125,6 +126,14 @@ def _scale(options: argparse.Namespace, versions: str) -> None:
     scale.report(options.processes, options.epochs or 3, record)
 
 
+def _ray(options: argparse.Namespace, versions: str) -> None:
+    from . import cluster  # which needs Ray
+
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Ray")
+    cluster.report(options.sleeping, options.small, options.kills, record)
+
+
 def _write(text: str, out: Path | None) -> None:
     print(text)
     if out:
@@ -154,7 +163,7 @@ def _options() -> argparse.Namespace:
         nargs="?",
         choices=[
             *("aggregation", "training", "probe", "grid", "checks", "loop", "audit", "own"),
-            *("predict", "estimators", "scale"),
+            *("predict", "estimators", "ray", "scale"),
         ],
         default="aggregation",
     )
@@ -193,6 +202,10 @@ def _options() -> argparse.Namespace:
     more = parser.add_argument_group("scale (and --epochs)")
     more.add_argument("--processes", type=_numbers, default=scale.PROCESSES, metavar="A,B")
     more.add_argument("--page", action="store_true", help="only write docs/scale.md")
+    nodes = parser.add_argument_group("ray (0 leaves a part out)")
+    nodes.add_argument("--small", type=int, default=40, help="cells of a grid with and without")
+    nodes.add_argument("--sleeping", type=int, default=1000, help="cells of a tenth of a second")
+    nodes.add_argument("--kills", type=int, default=20, help="of random nodes during a run")
     return parser.parse_args()
 
 

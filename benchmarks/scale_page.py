@@ -14,7 +14,7 @@ from gnn_vpa.analysis.figures._svg import WIDTH, Scale, element, path, picture, 
 from gnn_vpa.experiments import Cell, format_duration, grouped, preset
 from gnn_vpa.experiments.estimate import Pace, setting_of
 from gnn_vpa.experiments.mps import PROCESSES
-from gnn_vpa.experiments.schedule import START_S, Outlook, doublings, expect, outlook
+from gnn_vpa.experiments.schedule import LANES_OF_STEP, START_S, Outlook, doublings, expect, outlook
 from gnn_vpa.experiments.store import query
 from gnn_vpa.files import write_whole
 
@@ -54,10 +54,11 @@ _ASSUMED = """\
 - **A process is at work after {start:.0f} s**, on every GPU alike, and nothing else is lost
   between hosts.
 - **Groups keep their pace** when others run on other GPUs; and a part of a group takes as long as
-  if it had 18 lanes more than it has (NCI1, 10 and 30 lanes): parts cost more together than the
-  whole.
-- **{large}**: a group of many seeds is taken to cost as much for each cell as the paper's groups
-  do, which have fewer lanes. That is too much rather than too little.
+  if it had {lanes} lanes more than it has (NCI1, 10 and 30 lanes): parts cost more together than
+  the whole.
+- **Too much rather than too little**: a group of many seeds is taken to cost as much for each cell
+  as the paper's groups do, which have fewer lanes; and a group that is alone on its GPU at the end
+  as much as beside two others.
 """
 _CHECKED = """\
 ## Checked on one machine
@@ -66,11 +67,12 @@ _CHECKED = """\
 several take from its cells' times, and measures it. Processes beyond the cores share them. The
 load is the number of programs that wanted a core just before: where it is more than the cores,
 cells take another time at every moment. So each run is also simulated with the times that its own
-cells took, which checks the schedule alone; the measured time is divided by both.
-
-| processes | cores | start | predicted | simulated | measured | by first | by second | load |
-|---|---|---|---|---|---|---|---|---|
+cells took, which checks the schedule alone.
 """
+_COLUMNS = (
+    *("processes", "cores", "start of a process", "predicted", "simulated", "measured"),
+    *("measured / predicted", "measured / simulated", "load before"),
+)
 
 
 class Grid(NamedTuple):
@@ -134,10 +136,11 @@ def page_text(of_grids: Sequence[Grid], root: Path) -> str:
     """Return the page."""
     paper, large = of_grids
     assumed = _ASSUMED.format(
-        one=paper.ahead[0].seconds, seen=SEEN_S, start=START_S["cuda"], large=large.name
+        one=paper.ahead[0].seconds, seen=SEEN_S, start=START_S["cuda"], lanes=LANES_OF_STEP
     )
-    rows = "\n".join(map(_row, _measured(root)))
-    return "\n".join([_INTRODUCTION, _table(paper), _table(large), assumed, _CHECKED + rows]) + "\n"
+    header = [f"| {' | '.join(_COLUMNS)} |", "|" + "---|" * len(_COLUMNS)]
+    checked = [_CHECKED, *header, *map(_row, _measured(root)), ""]
+    return "\n".join([_INTRODUCTION, _table(paper), _table(large), assumed, *checked])
 
 
 def _table(grid: Grid) -> str:
@@ -185,7 +188,7 @@ def figure(of_grids: Sequence[Grid]) -> str:
         parts.append(element("path", d=path(points), fill="none", stroke=colour, stroke_width=1.8))
         parts += [element("circle", cx=a, cy=b, r=2.6, fill=colour) for a, b in points]
         name = grid.name.strip("`")
-        parts.append(text(name, _RIGHT, y(series[-1]) - 8, fill=colour, text_anchor="end"))
+        parts.append(text(name, x(2.0) + 6, y(series[1]) - 6, fill=colour))
         said.append(f"{name} from {series[0]:.0f} to {series[-1]:.0f} minutes")
     description = f"{'; '.join(said)}, on 1 to {GPUS[-1]} GPUs; dashed: divided without a loss."
     return picture(_BOTTOM + 36, "Time against the number of GPUs", description, parts) + "\n"

@@ -20,10 +20,12 @@ _ALLOWED = {
     "graphs/cache.py": {"save_file"},  # to the path that `replacing` gives
     "graphs/download.py": {"open", "replace"},  # goes on with what has arrived
     "experiments/locks.py": {"open"},  # a lock has no content to lose
+    "experiments/tensorboard.py": {"open"},  # a file that grows, as TensorBoard reads it
     "training/checkpoint.py": {"save"},  # to memory
     "training/own/source.py": {"dump"},  # a syntax tree, to a text
     "page.py": {"savefig"},  # to memory
     "analysis/summary.py": {"rename"},  # a column
+    "cli/watch.py": {"open"},  # a browser
     "cli/predict.py": {"open"},  # the path that `replacing` gives
     "trained/container.py": {"rename"},  # a folder, made beside and put in place whole
     "host.py": {"write_text"},  # to the kernel

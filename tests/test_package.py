@@ -28,7 +28,7 @@ PUBLIC = [
     for module in (gnn_vpa, *ROOMS)
     for name in module.__all__
 ]
-ORDER = ["cli", "analysis", "auditing", "estimators", "experiments", "trained", "training"]
+ORDER = ["cli", "live", "analysis", "auditing", "estimators", "experiments", "trained", "training"]
 ORDER += ["signal", "pyg", "nn", "graphs", "ops", "paper"]
 HEAVY = ("jinja2", "matplotlib", "pandas", "rich", "scipy.stats", "sklearn", "typer")
 

@@ -342,3 +342,14 @@ def test_help_is_in_panels() -> None:
     panels = ("Data", "Methods", "Training", "Choosing", "Splits", "Run")
     places = [shown.index(f"─ {panel} ") for panel in panels]
     assert places == sorted(places)
+
+
+def test_curves_for_tensorboard_are_written_and_named(tmp_path: Path) -> None:
+    board = tmp_path / "board"
+    quick = ["--model", "sgc", "--aggr", "vpa", "--epochs", "2", "--folds", "2", "--device", "cpu"]
+    result = CliRunner().invoke(
+        app, ["run", "MUTAG", *quick, "--out", str(tmp_path / "run"), "--tensorboard", str(board)]
+    )
+    assert result.exit_code == 0, result.output
+    assert f"tensorboard --logdir {board}" in result.stdout
+    assert len(list(board.glob("SGC+vpa on MUTAG */fold */events.out.tfevents.*"))) == 2

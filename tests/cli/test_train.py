@@ -215,3 +215,16 @@ def test_a_terminal_and_a_pipe_get_the_same_lines(cli: Any, tmp_path: Path) -> N
     assert drawn.stdout == piped.stdout
     assert piped.stderr == "Predicting …\n"
     assert "188 graphs" in shown
+
+
+def test_the_curves_of_a_model_are_written_for_tensorboard(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    model, board = str(tmp_path / "model"), str(tmp_path / "board")
+    command = ["train", "MUTAG", "--model", "sgc", *QUICK, "--out", model, "--tensorboard", board]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    (path,) = (tmp_path / "board").glob("SGC+vpa on MUTAG */model/events.out.tfevents.*")
+    events = EventAccumulator(str(path)).Reload()
+    assert [event.step for event in events.Scalars("train/loss")] == [0, 1]
+    assert "test/accuracy" not in events.scalars.Keys()  # it has no test graphs

@@ -56,6 +56,9 @@ def test_what_is_kept_is_of_the_first_best_epoch(
             if patience is not None and epoch - (best[1] if best else 0) >= patience:
                 ended = epoch + 1
                 break
+        grown = record.curves()[row]
+        assert grown.shape == (3, ended if broken is None else broken + 1)
+        assert math.isfinite(grown[0, -1]) == (broken is None)
         if broken is not None or best is None:
             assert outcome.diverged_epoch == (broken or 0)
             assert all(math.isnan(v) for both in outcome.scores.values() for v in both)

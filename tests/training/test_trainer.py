@@ -1,5 +1,6 @@
 """Lanes against the plain loop, and against themselves after an interruption."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from gnn_vpa.errors import UsageError
 from gnn_vpa.graphs import FeatureKind, GraphSet, Split, load, splits
 from gnn_vpa.training import Lane, Outcome, Protocol, Task, fit
+from gnn_vpa.training.seldom import Seldom
 
 METHODS = [
     *(("gin", aggr) for aggr in ("sum", "mean", "max", "vpa")),
@@ -261,3 +263,22 @@ def test_the_gpu_computes_what_the_cpu_does(toy: GraphSet, model: str, aggr: str
     here = fit(toy, task, SHORT, lanes, dtype=torch.float64)
     for got, expected in zip(there, here, strict=True):
         np.testing.assert_allclose(curves_of(got), curves_of(expected), rtol=0, atol=1e-9)
+
+
+def test_curves_are_told_while_they_grow_and_at_the_end_are_those_of_the_outcomes(
+    toy: GraphSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Seldom, "is_due", lambda _: True)
+    seen: dict[int, list[np.ndarray]] = {}
+
+    def curves(places: Sequence[int], grown: Sequence[np.ndarray]) -> None:
+        for place, own in zip(places, grown, strict=True):
+            seen.setdefault(place, []).append(own)
+
+    tasks = [Task("gin", "vpa"), Task("gin", "sum")]
+    outcomes = fit(toy, tasks, SHORT, lanes_of(toy), curves=curves)
+    assert sorted(seen) == list(range(6))
+    for place, outcome in enumerate(outcomes):
+        assert [own.shape for own in seen[place]] == [(3, 1), (3, 2), (3, 3), (3, 3)]
+        for own in seen[place]:
+            np.testing.assert_array_equal(own, curves_of(outcome)[:, : own.shape[1]])

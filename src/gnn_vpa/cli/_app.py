@@ -23,6 +23,7 @@ from .run import run
 from .theory import theory
 from .train import train
 from .variance import variance
+from .watch import watch
 
 app = typer.Typer(
     name="gnn-vpa",
@@ -35,7 +36,7 @@ app = typer.Typer(
     "  gnn-vpa data get MUTAG",
 )
 for command in (
-    *(demo, run, reproduce, report),
+    *(demo, run, reproduce, watch, report),
     *(train, predict, evaluate, export),
     *(audit, info, variance, probe, expressivity, theory, depth),
 ):

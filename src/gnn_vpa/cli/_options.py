@@ -65,12 +65,19 @@ def plan_option(panel: str | None = None) -> Any:
     return typer.Option("--plan", help=text, rich_help_panel=panel)
 
 
+def tensorboard_option(panel: str | None = None) -> Any:
+    """Return what says where TensorBoard's files go."""
+    text = "Write learning curves for TensorBoard into this folder, while they grow."
+    return typer.Option("--tensorboard", metavar="DIR", help=text, rich_help_panel=panel)
+
+
 DeviceOption = Annotated[str, device_option()]
 DevicesOption = Annotated[str, devices_option()]
 WorkersOption = Annotated[int | None, workers_option()]
 VariantOption = Annotated[Variant, variant_option()]
 DataDirOption = Annotated[Path | None, data_dir_option()]
 PlanOption = Annotated[bool, plan_option()]
+TensorBoardOption = Annotated[Path | None, tensorboard_option()]
 
 
 @contextmanager

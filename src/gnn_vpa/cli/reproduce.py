@@ -12,11 +12,13 @@ from ._options import (
     DataDirOption,
     DevicesOption,
     PlanOption,
+    TensorBoardOption,
     Variant,
     VariantOption,
     WorkersOption,
     listed,
 )
+from ._ray import RayOption, RuntimeEnvOption, planned_on
 
 _Preset = StrEnum(
     "_Preset",
@@ -56,11 +58,14 @@ def reproduce(
     variant: VariantOption = Variant.released,
     device: DevicesOption = "auto",
     workers: WorkersOption = None,
+    ray: RayOption = None,
+    runtime_env: RuntimeEnvOption = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="For the results.", show_default="runs/ and what is run"),
     ] = None,
     data_dir: DataDirOption = None,
+    tensorboard: TensorBoardOption = None,
 ) -> None:
     """Run the paper's experiments under its own protocol, and put ours beside its numbers.
 
@@ -90,7 +95,8 @@ def reproduce(
     cells = select(cells, names) if names else cells
     out = out or Path("runs", what)
     if plan:
-        show_plan(cells, out, data_dir, device, workers=workers)
+        with planned_on(ray, runtime_env, device) as slots:
+            show_plan(cells, out, data_dir, device, workers=workers, slots=slots)
         return
     configuration = {"command": "reproduce", "what": what, "only": names, "variant": variant}
     execute(
@@ -100,4 +106,7 @@ def reproduce(
         device=device,
         workers=workers,
         configuration=configuration,
+        ray=ray,
+        runtime_env=runtime_env,
+        tensorboard=tensorboard,
     )

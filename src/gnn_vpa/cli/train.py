@@ -8,7 +8,15 @@ import typer
 from ..errors import UsageError
 from ._asked_grid import asked_grid, read_model_options
 from ._console import counted, print_table, say
-from ._options import Variant, check_out, data_dir_option, devices_option, variant_option
+from ._options import (
+    Variant,
+    check_out,
+    data_dir_option,
+    devices_option,
+    tensorboard_option,
+    variant_option,
+)
+from ._ray import ray_option, runtime_env_option
 from ._training_options import (
     CHOOSING,
     DATA,
@@ -102,6 +110,9 @@ def train(
     groups: GroupsOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed.", rich_help_panel=RUN)] = 0,
     device: Annotated[str, devices_option(RUN)] = "auto",
+    ray: Annotated[str | None, ray_option(RUN)] = None,
+    runtime_env: Annotated[list[str] | None, runtime_env_option(RUN)] = None,
+    tensorboard: Annotated[Path | None, tensorboard_option(RUN)] = None,
 ) -> None:
     """Train one model on a data set, and keep it for new graphs.
 
@@ -120,6 +131,11 @@ def train(
         aggr = "vpa"
     if not select:
         _only_with_select(folds=folds, splits=splits, groups=groups, repeats=repeats - 1)
+        if ray is not None:
+            raise UsageError(
+                "--ray is for the cross-validation of --select, which has many trainings: one "
+                "model is one training, and is trained here; leave --ray away"
+            )
     check_out(out.parent)
     training = {
         "epochs": epochs,
@@ -157,11 +173,15 @@ def train(
     )
     for text in grid.left_out:
         say(f"Left out: {text}.", err=True)
-    trained = (_chosen if select else _trained)(
-        grid.cells, out, data_dir, device, validation_fraction, seed, target
-    )
+    where = data_dir, device, validation_fraction, seed, target, tensorboard
+    if select:
+        trained = _chosen(grid.cells, out, *where, ray=ray, runtime_env=runtime_env)
+    else:
+        trained = _trained(grid.cells, out, *where)
     trained.save(out)
     _summary(trained, out)
+    if tensorboard is not None:
+        say(f"Curves: tensorboard --logdir {tensorboard}")
 
 
 def _only_with_select(**options: Any) -> None:
@@ -178,6 +198,7 @@ def _trained(
     fraction: float,
     seed: int,
     target: str | None,
+    tensorboard: Path | None,
 ) -> "TrainedModel":
     from ..experiments import identify
 
@@ -190,7 +211,8 @@ def _trained(
     for absent in found.absent.values():
         raise absent
     (cell,) = found.cells
-    return _fit(cell, found.data[cell.content], device, fraction, seed, target)
+    graphs = found.data[cell.content]
+    return _fit(cell, graphs, device, fraction, seed, target, tensorboard)
 
 
 def _fit(
@@ -200,11 +222,14 @@ def _fit(
     fraction: float,
     seed: int,
     target: str | None,
+    tensorboard: Path | None,
 ) -> "TrainedModel":
     from ..experiments import resolve_device
+    from ..experiments.tensorboard import CurveFile
     from ..trained import train_model
 
     assert cell.protocol is not None
+    curves = None if tensorboard is None else CurveFile(tensorboard, cell)
     total = cell.protocol.epochs
     with counted(f"Training {cell}", "epochs", total) as progress:
         return train_model(
@@ -217,6 +242,7 @@ def _fit(
             device=resolve_device(device),
             workers=1,
             progress=progress,
+            curves=curves,
         )
 
 
@@ -228,6 +254,10 @@ def _chosen(
     fraction: float,
     seed: int,
     target: str | None,
+    tensorboard: Path | None,
+    *,
+    ray: str | None,
+    runtime_env: list[str] | None,
 ) -> "TrainedModel":
     """Choose by cross-validation, then train the chosen setting on everything."""
     import math
@@ -240,13 +270,23 @@ def _chosen(
 
     folder = out.with_name(f"{out.stem}-selection")
     execute(
-        cells, folder, data_dir=data_dir, device=device, configuration={"command": "train --select"}
+        cells,
+        folder,
+        data_dir=data_dir,
+        device=device,
+        configuration={"command": "train --select"},
+        ray=ray,
+        runtime_env=runtime_env,
+        tensorboard=tensorboard,
     )
+    if ray is not None:
+        say("The chosen setting is trained on this machine: one model is one training.", err=True)
     found = identify(cells, data_dir)
     chosen = choose_setting(folder, found.cells)
     say(f"Chosen: {chosen.cell}")
     first = resolve_devices(device)[0]
-    model = _fit(chosen.cell, found.data[chosen.cell.content], first, fraction, seed, target)
+    graphs = found.data[chosen.cell.content]
+    model = _fit(chosen.cell, graphs, first, fraction, seed, target, tensorboard)
     share = chosen.test_per_train
     share = per_train(chosen.cell.folds) if math.isnan(share) else share
     low, high = corrected_mean(chosen.folds, share).interval()

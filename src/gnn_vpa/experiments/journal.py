@@ -21,7 +21,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -30,12 +30,10 @@ from ..training import Outcome
 from ..training.seldom import Seldom
 from ..training.task import Curves
 from .cell import Cell
+from .estimate import Kind, kind_of, work_of
 from .groups import Group
 from .locks import is_abandoned, try_lock
 from .progress import Grown, Progress
-
-if TYPE_CHECKING:
-    from .estimate import Kind
 
 FOLDER = "live"
 """Where the journals are in the folder of a run."""
@@ -99,7 +97,6 @@ class Journal(Progress):
 
     def __enter__(self) -> Self:
         with suppress(OSError):
-            sweep(self._folder)
             name = f"{self._pid}-{secrets.token_hex(4)}"
             if self._stack.enter_context(try_lock(self._folder / f"{name}{_LOCK}")):
                 self._name = name
@@ -113,14 +110,13 @@ class Journal(Progress):
         if self._name is not None:
             self._thread.join()
         with suppress(OSError):
-            sweep(self._folder)  # after processes beside this one that were ended
             self._path(_NEWS).unlink(missing_ok=True)
             if kind is None:
                 self._path(_PLAN).unlink(missing_ok=True)
         with suppress(OSError):
             self._stack.close()
-        with suppress(OSError):  # there is none, or others use it
-            self._folder.rmdir()
+        if kind is None:
+            sweep(self._folder)  # after processes beside this one that were ended
 
     def tell(
         self,
@@ -196,8 +192,6 @@ class Journal(Progress):
         self._write(_NEWS, content)
 
     def _of_plan(self, began: float, pending: Sequence[Cell]) -> dict[str, object]:
-        from .estimate import kind_of, work_of  # which knows of the runner, which knows of this
-
         cells = [[cell.key, str(cell), *kind_of(cell), work_of(cell)] for cell in pending]
         return {"format": _FORMAT, "began": began, "device": self._device, "cells": cells}
 
@@ -223,18 +217,20 @@ class Journal(Progress):
 
 
 def sweep(folder: Path) -> None:
-    """Remove the journals of processes that are gone.
+    """Remove the journals of processes that are gone, and the folder if it is empty then.
 
     Example:
         >>> sweep(Path("no/such/folder"))
     """
-    for path in list(folder.glob(f"*{_LOCK}")):
-        with try_lock(path):  # takes the file away, if nobody holds it
-            pass
-    held = {path.name.removesuffix(_LOCK) for path in folder.glob(f"*{_LOCK}")}
-    for path in list(folder.glob("*.json")):
-        if path.name.partition(".")[0] not in held:
-            path.unlink(missing_ok=True)
+    with suppress(OSError):
+        for path in list(folder.glob(f"*{_LOCK}")):
+            with try_lock(path):  # takes the file away, if nobody holds it
+                pass
+        held = {path.name.removesuffix(_LOCK) for path in folder.glob(f"*{_LOCK}")}
+        for path in list(folder.glob("*.json")):
+            if path.name.partition(".")[0] not in held:
+                path.unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def _described(name: str, work: _Work) -> dict[str, object]:
@@ -335,7 +331,7 @@ class Planned(NamedTuple):
     """A cell that is to be run: what it is called, what its pace is a matter of, its work."""
 
     name: str
-    kind: "Kind"
+    kind: Kind
     work: int
 
 

@@ -6,6 +6,7 @@ import platform
 import secrets
 import subprocess
 import sys
+import time
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,7 @@ for code, lock, path in ((10, fcntl.flock, sys.argv[1]), (11, fcntl.lockf, sys.a
         sys.exit(code)
 """
 _PATIENCE_S = 60.0
+_LOOKS, _LOOK_S = 10, 0.002  # how often a lock without an owner is asked for again
 _KINDS = {10: "flock", 11: "fcntl, which SQLite uses"}
 _trusted: set[int] = set()  # file systems whose locks this process has seen to exclude another
 
@@ -46,15 +48,14 @@ def check_locks(folder: Path) -> None:
         ...     list(Path(folder).iterdir())
         []
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    system = folder.stat().st_dev
+    system = next(place for place in (folder, *folder.parents) if place.exists()).stat().st_dev
     if system in _trusted:
         return
     name = secrets.token_hex(4)
     # Two files: a network file system may make both kinds of locks one.
     paths = [folder / f"{name}{kind}.lock" for kind in ("a", "b")]
     try:
-        handles = [os.open(path, os.O_RDWR | os.O_CREAT, 0o644) for path in paths]
+        handles = [_opened(path) for path in paths]
         try:
             try:
                 fcntl.flock(handles[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -116,7 +117,6 @@ def try_lock(path: Path) -> Iterator[bool]:
         ...         print(mine, again)
         True False
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     handle = _lock(path)
     if handle is None:
         yield False
@@ -172,16 +172,29 @@ def _owner() -> str:
     return f"{platform.node()} {os.getpid()}\n"
 
 
-def _lock(path: Path) -> int | None:
+def _opened(path: Path) -> int:
+    """Open a file of locks; another process may remove its folder, as long as it is empty."""
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+
+
+def _lock(path: Path) -> int | None:
+    looks = 0
+    while True:
+        handle = _opened(path)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(handle), path.stat()):
                 return handle
         except BlockingIOError:
-            os.close(handle)
-            return None
+            # A file without content has no owner: somebody looks whether it is abandoned.
+            if os.fstat(handle).st_size > 0 or looks == _LOOKS:
+                os.close(handle)
+                return None
+            looks += 1
+            time.sleep(_LOOK_S)
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -190,7 +203,7 @@ def _lock(path: Path) -> int | None:
         except BaseException:
             os.close(handle)
             raise
-        # The last owner removed the file between our opening and locking it: take the new one.
+        # Or the last owner removed the file between our opening and locking it: take the new one.
         os.close(handle)
 
 

@@ -17,23 +17,26 @@ from .baselines import obstacle
 from .cell import Cell
 from .crew import Crew, gather
 from .devices import resolve_devices
+from .dispatch import Cluster, run_on
 from .finals import chosen
 from .groups import Group, grouped, lanes_of
 from .identity import Identified, identify
 from .journal import FOLDER as LIVE
-from .journal import Journal
+from .journal import Journal, sweep
 from .kept import is_kept, kept_keys
-from .ledger import Ledger, tidy
+from .ledger import Entry, Ledger, tidy
 from .locks import check_locks, release_abandoned
 from .progress import Progress, Several
 from .provenance import device_name
 from .remarks import remarks
 from .rescue import Rescue
 from .store import Store, dataset_names
+from .tensorboard import TensorBoard
 from .train_group import CHECKPOINTS, GroupTrainer
 from .workers import Assistants, Order, Team, single_thread
 
 _POLL_S = 0.5
+_PATIENT = 10  # looks, until what is left of another's group is taken
 
 
 def run_grid(
@@ -46,6 +49,8 @@ def run_grid(
     progress: Progress | None = None,
     workers: int | Team | None = None,
     keep_models: bool = False,
+    cluster: Cluster | None = None,
+    tensorboard: str | Path | None = None,
 ) -> None:
     """Run all cells that `out` has no results of yet, and record each when it is finished.
 
@@ -66,6 +71,8 @@ def run_grid(
             cells than cores, several divide the folds of one. On GPUs it is the number for each of
             them: one, or several where NVIDIA's multi-process service is there and they pay.
         keep_models: Whether to write the chosen weights of each fold into the folder `models`.
+        cluster: Other machines to run the cells on, see `ray_backend.connected`; None: this one.
+        tensorboard: A folder to write learning curves into for TensorBoard, if it is to have them.
 
     Raises:
         GnnVpaError: The data are not there or not fit for the folds (before anything is
@@ -80,12 +87,16 @@ def run_grid(
         10
     """
     progress = progress or Progress()
-    devices = resolve_devices(device)
+    board = None if tensorboard is None else TensorBoard(tensorboard)
+    if cluster is not None and workers is not None:
+        raise UsageError("--workers: with --ray there are as many as nodes have cores or GPUs")
+    devices = resolve_devices(device) if cluster is None else [cluster.device(device)]
     checkpoints = Path(out) / CHECKPOINTS
     with Store(out) as store, ExitStack() as stack:
         finished = store.finished()
         tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
+        sweep(Path(out) / LIVE)
         found = identify(cells, data_dir, dataset_names(out))
         for note in found.notes:
             progress.note(note)
@@ -108,12 +119,25 @@ def run_grid(
         if pending:
             check_locks(Path(out) / LIVE)
             journal = stack.enter_context(Journal(out, devices[0]))
-            progress = Several(progress, journal)
+            progress = Several(progress, journal, board or Progress())
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
-        if pending:
+        if pending and cluster is not None:
+            run_on(
+                cluster,
+                _stages(pending),
+                store,
+                data,
+                out=Path(out),
+                device=devices[0],
+                progress=progress,
+                configuration=configuration or {},
+                keep=keep,
+            )
+        elif pending:
             session = store.begin(device_name(devices[0]), configuration or {})
             for stage in _stages(pending):
                 order = Order(stage, Path(out), data_dir, devices[0], keep=keep)
+                order = replace(order, tensorboard=None if board is None else board.folder)
                 try:
                     with gather(order, devices, data, workers, progress) as crew:
                         rescue = Rescue(crew.mine, progress)
@@ -123,6 +147,8 @@ def run_grid(
             store.end(session)
         add_signals(store, cells, data, progress)
         add_ceilings(store, cells, data)
+    if board is not None:
+        board.complete(cells, out)
     with suppress(OSError):  # there is none, or another process still uses it
         checkpoints.rmdir()
 
@@ -146,7 +172,8 @@ def assist(order: Order, progress: Progress) -> None:
             session = store.begin(device_name(order.device), {})
             mine = replace(order, cells=pending)
             with single_thread(order.device), Journal(order.out, order.device) as journal:
-                told = Several(progress, journal)
+                board = None if order.tensorboard is None else TensorBoard(order.tensorboard)
+                told = Several(progress, journal, board or Progress())
                 _Worker(store, session, found.data, told, mine).run()
             store.end(session)
 
@@ -166,7 +193,7 @@ class _Worker:
     progress: Progress
     order: Order
     rescue: Rescue | None = None  # of cells whose process was killed; None: not done here
-    is_idle: bool = False  # whether others had taken all cells when it last looked
+    idle: int = 0  # how often in a row others had taken all cells
 
     def __post_init__(self) -> None:
         order, progress = self.order, self.progress
@@ -182,17 +209,18 @@ class _Worker:
             abandoned: list[Cell] = []
             for group in self._grouped(pending):
                 with ExitStack() as locks:
-                    mine = ledger.claim_group(group, locks, taken, abandoned, self.is_idle)
+                    is_idle = self.idle >= _PATIENT
+                    mine = ledger.claim_group(group, locks, taken, abandoned, is_idle)
                     # Without those that are taken the rest may be less alike.
                     for rest in self._grouped(mine):
                         self._try(rest)
                         ledger.look_around()
             ledger.look_around()
-            self.is_idle = len(taken) + len(abandoned) == len(pending)
+            self.idle = self.idle + 1 if len(taken) + len(abandoned) == len(pending) else 0
             if abandoned and not taken and self.rescue is not None:
                 abandoned = self.rescue.run(abandoned)
                 ledger.look_around()
-            elif taken and self.is_idle:
+            elif taken and self.idle:
                 self.progress.wait(taken)
                 time.sleep(_POLL_S)
             pending = taken if self.rescue is None else [*taken, *abandoned]
@@ -238,12 +266,14 @@ class _Worker:
         started = time.perf_counter()
         results = self.train(group, self.data[group.content], chosen(group, self.store))
         self.ledger.record(
-            group,
-            results,
-            session=self.session,
-            device=self.order.device,
-            seconds=time.perf_counter() - started,
-            folds=self.order.folds,
+            Entry(
+                group,
+                results,
+                session=self.session,
+                device=self.order.device,
+                seconds=time.perf_counter() - started,
+                folds=self.order.folds,
+            )
         )
 
 

@@ -24,9 +24,9 @@ cores."""
 # processes are beside each other: medians over the paper's data sets. For what nothing was seen of.
 _TYPICAL_NS = {"gin": 11.0, "gcn": 8.0, "sgc": 4.5, "gat": 14.0}
 _OF_MAX = 3.0  # as much for max as for a linear aggregation
-# Lanes share what a step costs: a group takes as long as if it had so many lanes more than it has
-# (NCI1 on an H200: an epoch of 10 lanes takes 47.6 ms, of 30 lanes 81.8 ms).
-_LANES_OF_STEP = 18
+LANES_OF_STEP = 18
+"""Lanes share what a step costs: a group takes as long as if it had so many lanes more than it has
+(NCI1 on an H200: an epoch of 10 lanes takes 47.6 ms, of 30 lanes 81.8 ms)."""
 _WORTH = 0.97  # a division is worth it from here on: estimates are rough
 
 
@@ -179,9 +179,9 @@ class _Size(NamedTuple):
     def parts(self, cut: _Cut) -> list[float]:
         """Return the seconds of the parts: all cost a step's share, which lanes share."""
         lanes = self.lanes / (self.runs * self.methods)
-        whole = self.lanes + _LANES_OF_STEP
+        whole = self.lanes + LANES_OF_STEP
         return [
-            self.seconds * (runs * methods * lanes + _LANES_OF_STEP) / whole
+            self.seconds * (runs * methods * lanes + LANES_OF_STEP) / whole
             for runs in _evenly(self.runs, cut.by_run)
             for methods in _evenly(self.methods, cut.by_method)
         ]

@@ -127,6 +127,7 @@ class Order:
         keep: Keys of cells whose models are kept.
         parts: Numbers of cells, by their keys, that groups are divided by, see `grouped`.
         sharing: Number of processes that use the same GPU.
+        tensorboard: A folder for TensorBoard, if there is to be one.
     """
 
     cells: Sequence[Cell]
@@ -138,6 +139,7 @@ class Order:
     keep: frozenset[str] = frozenset()
     parts: Mapping[str, int] = field(default_factory=dict)
     sharing: int = 1
+    tensorboard: Path | None = None
 
 
 class Assistant:

@@ -56,17 +56,22 @@ class Answering:
                 # Before its end a run has not recorded what networks start with, and to measure
                 # that takes long: without it less can be said on what to take.
                 found = results.answer if is_last else answer(results.folds, None, results.ceilings)
-                self._answer = {"cells": cells, **described(found)}
+                self._answer = {"cells": cells, **described(found, is_last=is_last)}
             except GnnVpaError as error:
                 self._answer = {"cells": cells, "warnings": [str(error)], "questions": []}
 
 
-def described(answer: "Answer") -> dict[str, Any]:
+def described(answer: "Answer", *, is_last: bool) -> dict[str, Any]:
     """Return an answer in words, for a page.
+
+    Args:
+        answer: The answer.
+        is_last: Whether it will stay as it is: otherwise where there is one aggregation, others
+            will follow, and nobody needs to be told to run them.
 
     Example:
         >>> from gnn_vpa.analysis import Answer
-        >>> described(Answer(()))["warnings"]
+        >>> described(Answer(()), is_last=True)["warnings"]
         ['No network has finished a fold, so there is nothing to choose from.']
     """
     from ..analysis.answer import sentences, short
@@ -77,7 +82,14 @@ def described(answer: "Answer") -> dict[str, Any]:
     several = len({choice.setting for choice in answer.choices}) > 1
     for main in answer.main:
         first, *rest = sentences(main)
-        sets = [[choice.place, *short(choice)] for choice in answer.parts(main)]
+        if not is_last and len(main.candidates) < 2:
+            first, rest = f"{main.where}: there is nothing to compare yet.", []
+        sets = [
+            [choice.place, *short(choice)]
+            for choice in answer.parts(main)
+            if is_last or len(choice.candidates) > 1
+        ]
         setting = str(main.setting) if several else ""
-        questions.append({"setting": setting, "headline": first, "more": rest, "sets": sets})
+        said = [text.replace(" %", "\N{NO-BREAK SPACE}%") for text in (first, *rest)]
+        questions.append({"setting": setting, "headline": said[0], "more": said[1:], "sets": sets})
     return {"warnings": list(answer.warnings), "questions": questions}

@@ -2,10 +2,10 @@
 
 import json
 import secrets
+import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from socketserver import BaseServer
 from typing import Any
 
 from ..errors import GnnVpaError
@@ -65,20 +65,15 @@ class WatchServer(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/{self.token}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that has gone away."""
+        """Say nothing of a browser that has gone away; what is not foreseen keeps its traceback."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
     server_version = "gnn-vpa"
     sys_version = ""
     timeout = _PATIENCE_S
-    server: BaseServer
-
-    def handle_one_request(self) -> None:
-        """Let what no method is written for be refused as well."""
-        self._is_answered = False
-        super().handle_one_request()
 
     def __getattr__(self, name: str) -> Any:
         # The standard library looks for do_POST and so on: all of them are the same refusal.
@@ -98,7 +93,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: the terminal belongs to people."""
 
     def _refuse(self) -> None:
-        self.close_connection = True  # what else it sent is not read
         self._send(HTTPStatus.METHOD_NOT_ALLOWED, "text/plain", b"only GET\n", {"Allow": "GET"})
 
     def _answer(self, *, with_body: bool) -> None:
@@ -106,9 +100,9 @@ class _Handler(BaseHTTPRequestHandler):
         if not _is_local(self.headers.get_all("Host", [])):
             self._send(HTTPStatus.FORBIDDEN, "text/plain", b"not for this host\n", {}, with_body)
             return
-        token, _, rest = self.path.removeprefix("/").partition("/")
+        token, slash, rest = self.path.removeprefix("/").partition("/")
         known = secrets.compare_digest(token.encode(), self.server.token.encode())
-        if not known or rest not in _ROUTES:
+        if not known or not slash or rest not in _ROUTES:
             self._send(HTTPStatus.NOT_FOUND, "text/plain", b"nothing here\n", {}, with_body)
             return
         kind, make = _ROUTES[rest]

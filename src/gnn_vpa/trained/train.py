@@ -1,7 +1,7 @@
 """From graphs to a trained model: one training, the epoch chosen by its validation part."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from ..training import Lane, Outcome, Protocol, Task, fit, metric_for
 from ..training.level_tables import model_for
 from ..training.objective import moments
 from ..training.own import Adapter, is_own, own_model
+from ..training.task import Curves
 from ..versions import versions
 from .encoding import encoding_of
 from .interval import interval_of
@@ -41,6 +42,7 @@ def train_model(
     workers: int | None = None,
     checkpoint: Path | None = None,
     progress: Callable[[int], None] | None = None,
+    curves: Callable[[Sequence[int], Sequence[Curves]], None] | None = None,
 ) -> TrainedModel:
     """Train a model, and keep the weights of the epoch that was best on validation graphs.
 
@@ -58,6 +60,7 @@ def train_model(
         workers: See ``fit``.
         checkpoint: See ``fit``.
         progress: Called with the number of epochs done.
+        curves: See ``fit``; without test graphs the third curve is the second.
 
     Raises:
         UsageError: It cannot be trained so.
@@ -83,6 +86,7 @@ def train_model(
         device=device,
         checkpoint=checkpoint,
         progress=progress,
+        curves=curves,
         workers=workers,
         keep_weights=True,
     )
