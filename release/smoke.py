@@ -27,7 +27,7 @@ assert model(x, edge_index).shape == (4, 8), report
 out = gnn_vpa.aggregate(x, edge_index, "vpa")
 assert torch.allclose(out[0], (x[1] + x[2] + x[3]) / 3**0.5)
 out = gnn_vpa.aggregate(x.requires_grad_(), edge_index, "max")
-out.sum().backward()
+out.sum().backward()  # type: ignore[no-untyped-call]
 
 signal = gnn_vpa.probe(model, x.detach(), edge_index)
 signal.to_html("signal.html")
