@@ -20,6 +20,7 @@ from gnn_vpa.host import Host
 
 FILE = Path(__file__).with_name("history.jsonl")
 FEWEST = 3  # earlier runs, below which nobody can tell a change from noise
+RECENT = 20  # earlier runs that count: one that was disturbed does not hide changes for ever
 LEAST = 0.10  # of the median: a smaller change is never named
 
 
@@ -88,7 +89,7 @@ class Change(NamedTuple):
         machine: The kind of machine, as a line of text.
         commit: The newest commit.
         newest: Its ratio.
-        earlier: The ratios before it, oldest first.
+        earlier: The ratios before it, the most recent ones, oldest first.
     """
 
     name: str
@@ -135,7 +136,7 @@ def changes(entries: Iterable[dict[str, Any]]) -> Iterator[Change]:
             runs.setdefault((kind, name), []).append((entry["commit"], ratio))
     for (kind, name), ratios in runs.items():
         (*earlier, (commit, newest)) = ratios
-        yield Change(name, kind, commit, newest, tuple(ratio for _, ratio in earlier))
+        yield Change(name, kind, commit, newest, tuple(ratio for _, ratio in earlier[-RECENT:]))
 
 
 def compare(path: Path = FILE) -> tuple[str, bool]:

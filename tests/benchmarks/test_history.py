@@ -47,6 +47,8 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         ([0.40, 0.60, 0.50, 0.61], "slower"),
         ([0.50, 0.51, 0.90], "too little history"),
         ([0.50], "too little history"),
+        ([5.00, *[0.50] * 20, 0.60], "slower"),  # an outlier counts until 20 runs have passed
+        ([5.00, *[0.50] * 19, 0.60], "the same"),
     ],
 )
 def test_a_change_is_named_beyond_the_spread_and_ten_percent(
@@ -58,7 +60,7 @@ def test_a_change_is_named_beyond_the_spread_and_ten_percent(
     text, slower = history.compare(path)
     assert slower == (verdict == "slower")
     if verdict in ("slower", "faster"):
-        assert f"{verdict} at c3: loop: {ratios[-1]:.3g} of the peer's time" in text
+        assert f"{verdict} at c{len(ratios) - 1}: loop: {ratios[-1]:.3g} of the peer's time" in text
     elif verdict == "the same":
         assert "1 as before" in text
     else:
