@@ -712,6 +712,7 @@ function freePlace() {
 
 function start() {
   const load = () => {
+    if (state && location.hash === writeState(state, graph)) return; // a drawing keeps its places
     let wrong = "";
     try {
       state = readState(location.hash);
