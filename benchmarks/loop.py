@@ -32,6 +32,7 @@ from gnn_vpa.graphs import load
 from gnn_vpa.ops import use_backend
 
 from ._record import Record
+from .history import Ratios
 from .peer import pyg_graphs
 
 DATASETS = ("MUTAG", "IMDB-BINARY", "NCI1", "REDDIT-BINARY", "COLLAB")
@@ -173,6 +174,7 @@ def report(
     models: Sequence[str],
     seconds: float,
     record: Record,
+    kept: Ratios,
     compiled: bool = False,
 ) -> None:
     """Measure every model on every data set."""
@@ -213,6 +215,9 @@ def report(
             ratios = [clock["PyG"] / clock[key] for key in ours]
             by_processor = [busy["PyG"] / busy[key] for key in ours]
             table.row(name, layers, *clock.values(), *ratios, *by_processor)
+            manner = ["compiled"] if compiled else []
+            for key in ("converted", "grouped"):
+                kept.add("loop", *manner, name, layers, key, ours=clock[key], peer=clock["PyG"])
 
 
 def _in_turns(loops: Sequence[Loop], seconds: float) -> list[tuple[str, list[tuple[float, float]]]]:

@@ -5,6 +5,7 @@ from torch import Tensor
 from gnn_vpa import Graph
 from gnn_vpa.signal import predicted_variance
 from gnn_vpa.signal.expectation import aggregated, unmixed, weighted_sum
+from gnn_vpa.signal.maximum import second_moment_of_maximum
 
 EDGES = torch.tensor([[0, 1, 2, 3, 0, 2], [3, 3, 3, 0, 1, 1]])
 
@@ -28,6 +29,13 @@ def test_independent_messages_add_their_variances() -> None:
     mixed = weighted_sum(Graph(EDGES, 4), torch.ones(4, 1))(v, torch.ones(4, 1), False)
     assert mixed.rho == 0
     assert mixed.variances.flatten().tolist() == [4, 4, 0, 6]
+
+
+def test_the_maximum_is_expected_in_double_precision() -> None:
+    star = Graph(torch.stack([torch.arange(1, 12), torch.zeros(11, dtype=torch.int64)]), 12)
+    v = torch.ones(12, 1, dtype=torch.float64)
+    variances, _ = aggregated(star, "max", rectified=False)(v, v, False)
+    assert variances[0].item() == pytest.approx(second_moment_of_maximum(11), rel=1e-12)
 
 
 @pytest.mark.parametrize("aggr", ["sum", "mean", "vpa"])
