@@ -9,8 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from html import escape, unescape
 from importlib.util import find_spec
@@ -20,10 +18,15 @@ from typing import Any
 import pytest
 import torch
 
+from . import lines
+
+COUNTS_LINES = "COUNT_LINES" in os.environ
 if not torch.cuda.is_available():
     # Without a GPU Triton's interpreter runs the kernels. Triton looks here when it is imported,
     # and PyTorch Geometric imports it, so that this precedes every import of gnn_vpa.
     os.environ["TRITON_INTERPRET"] = "1"
+# This, too, precedes every import of gnn_vpa, those of other conftest.py as well.
+_write_lines = lines.start(os.environ.get("PYTEST_XDIST_WORKER", "main")) if COUNTS_LINES else None
 
 ROOT = Path(__file__).resolve().parents[1]
 _ASKED_BY_NAME = 50  # tests or fewer: then nothing is left out
@@ -70,83 +73,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item.nodeid not in dropped]
 
 
-# Lines are counted while there are new ones ------------------------------------------------------
-
-_QUIET_S = (
-    0.2  # seconds of computing without a new line, after which a test's lines are not counted
-)
-_repeated: set[str] = set()  # tests whose last parameters ran no new line
-
-
-class _Lines:
-    """Counts lines, on Python 3.11 at a third of all time, while there are new ones."""
-
-    def __init__(self, coverage: Any) -> None:
-        self._coverage, self._is_on = coverage, True
-        self._count, self._since = 0, 0.0
-        self._switching = threading.Lock()
-        threading.Thread(target=self._watch, daemon=True).start()
-
-    def __len__(self) -> int:
-        return sum(map(len, list(self._coverage._collector.data.values())))
-
-    def begin(self) -> None:
-        """Count, in the thread that calls this, until it is quiet."""
-        with self._switching:
-            self._count, self._since = len(self), time.process_time()
-            if not self._is_on:
-                self._coverage.start()
-            self._is_on = True
-
-    def stop(self) -> None:
-        """Count no more."""
-        with self._switching:
-            self._stop()
-
-    def _stop(self) -> None:
-        if self._is_on:
-            self._coverage.stop()  # tracers in other threads see it and leave
-        self._is_on = False
-
-    def _watch(self) -> None:
-        while True:
-            time.sleep(_QUIET_S / 4)
-            with self._switching:
-                if self._count != (count := len(self)):
-                    self._count, self._since = count, time.process_time()
-                elif time.process_time() - self._since > _QUIET_S:
-                    self._stop()
-
-
-_lines = pytest.StashKey[_Lines]()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Count the lines of a test until it repeats itself, or its parameters before."""
-    plugin = item.config.pluginmanager.getplugin("_cov")
-    if plugin is None or plugin.cov_controller is None or not plugin.cov_controller.started:
-        return (yield)
-    if _lines not in item.config.stash:
-        item.config.stash[_lines] = _Lines(plugin.cov_controller.cov)
-    lines, (test, is_parametrised, _) = item.config.stash[_lines], item.nodeid.partition("[")
-    lines.stop() if test in _repeated else lines.begin()
-    before = len(lines)
-    done = yield
-    if is_parametrised and len(lines) == before and _ran in item.stash:
-        _repeated.add(test)
-    lines.begin()  # what is between tests
-    return done
-
-
-_ran = pytest.StashKey[bool]()
-
-
-def pytest_runtest_call(item: pytest.Item) -> None:
-    """Note that a test was not skipped for what it lacks."""
-    item.stash[_ran] = True
-
-
 # Without a GPU a run of all tests must interpret all kernels ------------------------------------
 
 _seen_by_workers = pytest.StashKey[set[str]]()
@@ -185,6 +111,8 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a run of all tests that leaves a kernel out."""
     config = session.config
+    if _write_lines is not None:
+        _write_lines()
     if hasattr(config, "workeroutput"):
         config.workeroutput["interpreted"] = sorted(_interpreted_here())
         return
