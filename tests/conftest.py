@@ -18,13 +18,17 @@ from typing import Any
 import pytest
 import torch
 
+from . import lines
+
+COUNTS_LINES = "COUNT_LINES" in os.environ
 if not torch.cuda.is_available():
     # Without a GPU Triton's interpreter runs the kernels. Triton looks here when it is imported,
     # and PyTorch Geometric imports it, so that this precedes every import of gnn_vpa.
     os.environ["TRITON_INTERPRET"] = "1"
+# This, too, precedes every import of gnn_vpa, those of other conftest.py as well.
+_write_lines = lines.start(os.environ.get("PYTEST_XDIST_WORKER", "main")) if COUNTS_LINES else None
 
 ROOT = Path(__file__).resolve().parents[1]
-_TRACED = 4  # of the parameters of a sampled test whose lines coverage counts
 _ASKED_BY_NAME = 50  # tests or fewer: then nothing is left out
 BROWSERS = ("chromium", "google-chrome", "chrome")
 
@@ -64,8 +68,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (count,) = mark.args
         chosen = random.Random(name).sample(own, min(count, len(own)))
         dropped |= {item.nodeid for item in own} - {item.nodeid for item in chosen}
-        for item in chosen[_TRACED:]:
-            item.add_marker("no_cover")  # they run the same lines, and counting lines takes long
     if dropped and len(items) > _ASKED_BY_NAME:
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in dropped])
         items[:] = [item for item in items if item.nodeid not in dropped]
@@ -109,6 +111,8 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a run of all tests that leaves a kernel out."""
     config = session.config
+    if _write_lines is not None:
+        _write_lines()
     if hasattr(config, "workeroutput"):
         config.workeroutput["interpreted"] = sorted(_interpreted_here())
         return

@@ -32,10 +32,12 @@ ORDER += ["signal", "pyg", "nn", "graphs", "ops", "paper"]
 HEAVY = ("jinja2", "matplotlib", "pandas", "rich", "scipy.stats", "sklearn", "typer")
 
 
-def _modules_after(statement: str) -> set[str]:
-    code = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+def _modules_after(*statements: str) -> list[set[str]]:
+    """Return which modules there are after each statement, in one new process."""
+    look = "print(json.dumps(sorted(sys.modules)))"
+    code = "\n".join(["import json, sys", *(f"{line}\n{look}" for line in statements)])
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    return set(json.loads(done.stdout))
+    return [set(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.parametrize(("module", "name"), PUBLIC)
@@ -46,21 +48,20 @@ def test_every_public_name_exists_and_shows_an_example(module: ModuleType, name:
 
 
 def test_importing_the_package_brings_neither_torch_nor_anything_heavy() -> None:
-    modules = _modules_after("import gnn_vpa")
+    (modules,) = _modules_after("import gnn_vpa")
     assert not modules & {"torch", *HEAVY}
 
 
-def test_using_every_public_name_brings_only_what_torch_and_pyg_bring() -> None:
-    names = ", ".join(name for name in gnn_vpa.__all__ if name not in estimators.__all__)
-    modules = _modules_after(f"from gnn_vpa import {names}")
-    peers = _modules_after("import torch, torch_geometric, torch_geometric.nn")
-    assert not (modules - peers) & set(HEAVY)
-
-
-def test_estimators_bring_scikit_learn_and_nothing_else_that_is_heavy() -> None:
-    modules = _modules_after(f"from gnn_vpa import {', '.join(estimators.__all__)}")
-    theirs = _modules_after("import torch, torch_geometric.nn, sklearn.model_selection")
-    assert not (modules - theirs) & set(HEAVY)
+def test_public_names_bring_what_torch_and_pyg_bring_and_estimators_scikit_learn() -> None:
+    names = [name for name in gnn_vpa.__all__ if name not in estimators.__all__]
+    peers, plain, sklearn, fitted = _modules_after(
+        "import torch, torch_geometric, torch_geometric.nn",
+        f"from gnn_vpa import {', '.join(names)}",
+        "import sklearn.model_selection",
+        f"from gnn_vpa import {', '.join(estimators.__all__)}",
+    )
+    assert not (plain - peers) & set(HEAVY)
+    assert not (fitted - sklearn) & set(HEAVY)
 
 
 def test_the_names_in_all_are_those_that_dir_shows() -> None:

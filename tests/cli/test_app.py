@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -15,6 +14,8 @@ from typer.testing import CliRunner
 
 import gnn_vpa
 from gnn_vpa.cli._app import app
+
+from .conftest import Start
 
 GNN_VPA = [sys.executable, "-m", "gnn_vpa"]
 
@@ -87,15 +88,17 @@ def test_a_closed_pipe_is_silent() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_an_interrupt_ends_in_one_line_and_130() -> None:
+def test_an_interrupt_ends_in_one_line_and_130(start: Start) -> None:
     args = ["variance", "--max-neighbours", "100000", "--trials", "1000000000"]
-    with subprocess.Popen([*GNN_VPA, *args], stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline().startswith("Measuring")
+    reader, writer = os.pipe()
+    command = start(*args, stdout=writer, stderr=writer)
+    os.close(writer)
+    with os.fdopen(reader) as shown:
+        assert shown.readline().startswith("Measuring")
         time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        assert process.stderr.read() == "Interrupted.\n"
-    assert process.returncode == 130
+        command.interrupt()
+        assert shown.read() == "Interrupted.\n"
+    assert command.wait() == 130
 
 
 def _help(command: list[str], monkeypatch: pytest.MonkeyPatch) -> str:

@@ -3,32 +3,30 @@
 import os
 import pty
 import re
-import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from gnn_vpa.cli._console import complain, print_table, progress, say
 
-GNN_VPA = [sys.executable, "-m", "gnn_vpa"]
+from .conftest import Start
+
+Show = Callable[..., tuple[str, int]]
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3\d|4\d|9\d|10\d)[;m]")
 NASTY = "[red]x[/red] \x1b[31m:smile:\x07"
 SHOWN = "[red]x[/red] [31m:smile:"
 
 
-def in_terminal(arguments: Sequence[str], **environment: str) -> tuple[str, int]:
+@pytest.fixture
+def in_terminal(start: Start) -> Show:
     """Run the command line where both streams are a terminal; return what it shows."""
-    ours, theirs = pty.openpty()
-    plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    with subprocess.Popen(
-        [*GNN_VPA, *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**plain, "TERM": "xterm-256color", "COLUMNS": "80", **environment},
-    ) as process:
+
+    def show(arguments: Sequence[str], **environment: str) -> tuple[str, int]:
+        ours, theirs = pty.openpty()
+        plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+        plain |= {"TERM": "xterm-256color", "COLUMNS": "80"}
+        command = start(*arguments, stdout=theirs, stderr=theirs, env=plain | environment)
         os.close(theirs)
         shown = b""
         try:
@@ -36,8 +34,10 @@ def in_terminal(arguments: Sequence[str], **environment: str) -> tuple[str, int]
                 shown += part
         except OSError:  # the other end is closed
             pass
-    os.close(ours)
-    return shown.decode(), process.returncode
+        os.close(ours)
+        return shown.decode(), command.wait()
+
+    return show
 
 
 FAILING = {
@@ -50,19 +50,21 @@ FAILING = {
 
 
 @pytest.mark.parametrize("arguments", FAILING.values(), ids=FAILING)
-def test_no_color_holds_for_everything_that_is_shown(arguments: list[str]) -> None:
+def test_no_color_holds_for_everything_that_is_shown(
+    arguments: list[str], in_terminal: Show
+) -> None:
     shown, code = in_terminal(arguments, NO_COLOR="1")
     assert code in (0, 2)
     assert not COLOUR.findall(shown)
 
 
-def test_an_error_is_red_where_colours_are_wanted() -> None:
+def test_an_error_is_red_where_colours_are_wanted(in_terminal: Show) -> None:
     shown, code = in_terminal(FAILING["an error of ours"])
     assert code == 2
     assert "\x1b[31mError: there are no results" in shown
 
 
-def test_a_dumb_terminal_is_asked_for_nothing() -> None:
+def test_a_dumb_terminal_is_asked_for_nothing(in_terminal: Show) -> None:
     shown, _ = in_terminal(FAILING["an error of ours"], TERM="dumb")
     assert "\x1b" not in shown
     assert shown.startswith("Error: there are no results")

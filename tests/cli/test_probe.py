@@ -2,9 +2,6 @@
 
 import os
 import re
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from gnn_vpa.cli._app import app
+
+from .conftest import Start
 
 QUICK = ["--graphs", "8", "--depth", "2"]
 
@@ -184,18 +183,16 @@ def test_help_shows_examples() -> None:
     assert "gnn-vpa probe MUTAG --model gin --aggr sum" in result.stdout
 
 
-def test_an_impatient_user_gets_one_line() -> None:
-    command = [sys.executable, "-m", "gnn_vpa", "probe", "MUTAG", "--train", "10000"]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
+def test_an_impatient_user_gets_one_line(start: Start) -> None:
+    reader, writer = os.pipe()
+    command = start("probe", "MUTAG", "--train", "10000", stdout=writer, stderr=writer)
+    os.close(writer)
+    with os.fdopen(reader) as shown:
+        for line in shown:
             if line.startswith("Training"):
                 break
         time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        rest = process.stderr.read()
-    assert process.returncode == 130
+        command.interrupt()
+        rest = shown.read()
+    assert command.wait() == 130
     assert rest.strip() == "Interrupted."

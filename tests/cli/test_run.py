@@ -18,6 +18,8 @@ from gnn_vpa.cli._app import app
 from gnn_vpa.experiments import Cell
 from gnn_vpa.training import Task
 
+from .conftest import Start
+
 QUICK = ["--epochs", "2", "--folds", "3", "--device", "cpu"]
 
 
@@ -96,9 +98,12 @@ def test_graphs_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_function_that_was_edited_gives_other_results_and_never_the_old_ones(
-    tmp_path: Path,
+    tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(edges: str) -> subprocess.CompletedProcess[str]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two edits within a second
+
+    def run(edges: str) -> tuple[str, str]:
         (tmp_path / "mine.py").write_text(
             "import torch\n"
             "from torch_geometric.data import Data\n"
@@ -106,22 +111,21 @@ def test_a_function_that_was_edited_gives_other_results_and_never_the_old_ones(
             f"    edges = torch.tensor({edges})\n"
             "    return [Data(edge_index=edges, num_nodes=2 + y, y=y) for y in (0, 1)] * 10\n"
         )
-        command = [sys.executable, "-m", "gnn_vpa", "run", "mine:graphs", *QUICK]
-        return subprocess.run(
-            [*command, "--model", "sgc", "--aggr", "vpa", "--out", "results"],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=tmp_path,
-        )
+        arguments = ["run", "mine:graphs", *QUICK, "--model", "sgc", "--aggr", "vpa"]
+        with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
+            streams = {"stdout": out.fileno(), "stderr": err.fileno()}
+            code = start(*arguments, "--out", "results", **streams).wait()
+        shown = (tmp_path / "out").read_text(), (tmp_path / "err").read_text()
+        assert code == 0, shown[1]
+        return shown
 
-    assert "\nmine:graphs\tSGC+vpa" in run("[[0, 1], [1, 0]]").stdout
-    edited = run("[[0], [1]]")
-    assert "1 cell to run" in edited.stderr
-    rows = {line.split("\t")[0] for line in edited.stdout.splitlines() if "\tSGC+vpa" in line}
+    assert "\nmine:graphs\tSGC+vpa" in run("[[0, 1], [1, 0]]")[0]
+    edited, said = run("[[0], [1]]")
+    assert "1 cell to run" in said
+    rows = {line.split("\t")[0] for line in edited.splitlines() if "\tSGC+vpa" in line}
     assert len(rows - {"Avg"}) == 2
     assert all(name.startswith("mine:graphs@") for name in rows - {"Avg"})
-    assert "0 cells to run, 1 finished before" in run("[[0, 1], [1, 0]]").stderr
+    assert "0 cells to run, 1 finished before" in run("[[0, 1], [1, 0]]")[1]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ import gnn_vpa
 from gnn_vpa.cli._app import app
 from gnn_vpa.graphs import find_archives, load
 
+from .conftest import Start
+
 QUICK = ["--epochs", "2"]
 
 MODULE = """
@@ -200,19 +202,19 @@ def test_a_run_without_models_says_how_to_get_them(cli: Any) -> None:
     assert "finished before, without models" in done.stderr
 
 
-def test_a_terminal_and_a_pipe_get_the_same_lines(cli: Any, tmp_path: Path) -> None:
+def test_a_terminal_and_a_pipe_get_the_same_lines(cli: Any, start: Start, tmp_path: Path) -> None:
     cli("train", "MUTAG", *QUICK, "--out", "mymodel")
-    command = [sys.executable, "-m", "gnn_vpa", "predict", "mymodel", "MUTAG"]
+    predict = ("predict", "mymodel", "MUTAG")
+    command = [sys.executable, "-m", "gnn_vpa", *predict]
     piped = subprocess.run(command, capture_output=True, text=True, check=True)
     main, end = os.openpty()
-    drawn = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=end, text=True, check=True,
-        env={**os.environ, "TERM": "xterm"},
-    )  # fmt: skip
+    terminal = {**os.environ, "TERM": "xterm"}
+    with (tmp_path / "drawn.csv").open("w") as drawn:
+        assert start(*predict, stdout=drawn.fileno(), stderr=end, env=terminal).wait() == 0
     os.close(end)
     shown = os.read(main, 1 << 16).decode()
     os.close(main)
-    assert drawn.stdout == piped.stdout
+    assert (tmp_path / "drawn.csv").read_text() == piped.stdout
     assert piped.stderr == "Predicting …\n"
     assert "188 graphs" in shown
 

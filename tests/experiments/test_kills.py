@@ -86,7 +86,7 @@ def _rows(out: Path) -> pd.DataFrame:
 def test_a_killed_process_is_noticed_and_its_cell_trained_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cells = _cells(200, range(4))
+    cells = _cells(30, range(3))  # 100 ms each, and the lock is looked at every 10 ms
     run_grid(cells, tmp_path / "undisturbed", device="cpu", workers=1)
     out = tmp_path / "killed"
     with killing(out / "checkpoints" / f"{cells[1].key}.lock", times=1) as (begun, killed):

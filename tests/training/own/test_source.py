@@ -1,6 +1,8 @@
 """An edited model is another one, and nothing else is."""
 
 import importlib
+import linecache
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -117,11 +119,16 @@ def test_a_remark_after_the_import_is_no_edit(written: Write, tmp_path: Path) ->
     assert len(source_hash(make)) == 16
 
 
-def scripted(text: str, tmp_path: Path) -> str:
-    """Return the hash of ``make`` that a script prints."""
-    end = "\nfrom gnn_vpa.training.own import source_hash\nprint(source_hash(make))\n"
+def scripted(text: str, tmp_path: Path, alone: bool = False) -> str:
+    """Return the hash of ``make`` that a script finds, as the main module of a process or here."""
+    end = (
+        "\nfrom gnn_vpa.training.own import source_hash\nfound = source_hash(make)\nprint(found)\n"
+    )
     path = tmp_path / "script.py"
     path.write_text(text + end)
+    if not alone:
+        linecache.clearcache()
+        return str(runpy.run_path(str(path), run_name="__main__")["found"])
     done = subprocess.run([sys.executable, path], check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
@@ -142,6 +149,7 @@ def make(in_channels, out_channels):
 
 def test_a_script_is_hashed_by_what_the_model_uses(tmp_path: Path) -> None:
     plain = scripted(SCRIPT, tmp_path)
+    assert scripted(SCRIPT, tmp_path, alone=True) == plain
     assert scripted(SCRIPT + "\nepochs = 30\n", tmp_path) == plain
     assert scripted(SCRIPT.replace("WIDTH = 4", "WIDTH = 5"), tmp_path) != plain
     assert scripted(SCRIPT.replace("return x", "return 2 * x"), tmp_path) != plain
