@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+import typing
 from types import ModuleType
 
 import gnn_vpa
@@ -70,72 +71,98 @@ def home_of_names() -> dict[str, str]:
     return homes
 
 
-def _directive(package: ModuleType, name: str) -> str:
-    value = getattr(package, name)
+def _is_described(value: object) -> bool:
+    """Say whether autodoc can describe an object: a class, a function, or the probe."""
+    return inspect.isclass(value) or (callable(value) and inspect.getmodule(value) is not typing)
+
+
+def _entry(package: ModuleType, name: str) -> str:
+    """Return the directive that describes a name."""
+    value, spelled = getattr(package, name), f"{package.__name__}.{name}"
     if inspect.isclass(value):
-        lines = [f".. autoclass:: {package.__name__}.{name}", "   :members:", "   :show-inheritance:"]
-        if issubclass(value, BaseException):
-            lines.remove("   :members:")
-    elif inspect.isroutine(value):
-        lines = [f".. autofunction:: {package.__name__}.{name}"]
-    elif name == "probe":  # an object that is called, with a method of its own
-        lines = [f".. autofunction:: {package.__name__}.{name}"]
-    else:
-        lines = [f".. autodata:: {package.__name__}.{name}", "   :no-value:"]
-    return "\n".join(lines) + "\n"
+        members = "" if issubclass(value, BaseException) else "   :members:\n"
+        return f".. autoclass:: {spelled}\n{members}   :show-inheritance:\n"
+    if _is_described(value):
+        return f".. autofunction:: {spelled}\n"
+    return f".. py:data:: {spelled}\n\n   {_first_sentence(value)}\n"
+
+
+def _first_sentence(value: object) -> str:
+    """Say in a line what an object is: its docstring's first line, or what a table holds."""
+    if _is_described(value) or isinstance(value, ModuleType):
+        return (inspect.getdoc(value) or "").splitlines()[0]
+    if isinstance(value, str):
+        return f"``{value}``"
+    members = typing.get_args(value) or value
+    words = "One of" if typing.get_args(value) else "A table of"
+    plain = [m if isinstance(m, (str, int)) else type(m).__name__ for m in members]
+    return f"{words} " + ", ".join(f"``{member}``" for member in plain)
 
 
 def _title(text: str, line: str) -> str:
     return f"{text}\n{line * len(text)}\n\n"
 
 
-def _summary(names: list[str]) -> str:
-    return ".. autosummary::\n\n" + "".join(f"   ~{name}\n" for name in names) + "\n"
+def _table(rows: list[tuple[str, str]]) -> str:
+    """Return a table of two columns, or nothing."""
+    body = "".join(f"   * - {left}\n     - {right}\n" for left, right in rows)
+    return f".. list-table::\n   :widths: 30 70\n\n{body}\n" if rows else ""
 
 
-def _first_line(package: ModuleType) -> str:
-    return (inspect.getdoc(package) or "").splitlines()[0]
+def _summary(package: ModuleType, names: list[str]) -> str:
+    room = package.__name__
+    return _table(
+        [
+            (f":py:obj:`{name} <{room}.{name}>`", _first_sentence(getattr(package, name)))
+            for name in names
+        ]
+    )
+
+
+def _tree(caption: str, entries: list[str]) -> str:
+    lines = "".join(f"   {entry}\n" for entry in entries)
+    return f".. toctree::\n   :hidden:\n   :caption: {caption}\n\n{lines}\n"
+
+
+def _room(package: ModuleType, homes: dict[str, str]) -> str:
+    """Return the page of a room: what is described nowhere else, and links to the rest."""
+    room = package.__name__
+    here = [name for name in package.__all__ if homes[f"{room}.{name}"] == f"{room}.{name}"]
+    elsewhere = [homes[f"{room}.{name}"] for name in package.__all__ if name not in here]
+    page = _title(room, "=") + _first_sentence(package) + "\n\n" + _summary(package, here)
+    if elsewhere:
+        page += "Also offered here: " + ", ".join(f":py:obj:`{name}`" for name in elsewhere)
+        page += ".\n\n"
+    for name in here:
+        page += _title(name, "-") + _entry(package, name) + "\n"
+    return page
 
 
 def pages() -> dict[str, str]:
     """Return the text of each page by its path."""
-    homes = home_of_names()
-    written = {}
     listed = [name for names in TOPICS.values() for name in names]
     assert sorted(listed) == sorted(gnn_vpa.__all__), "each name of gnn_vpa belongs to one topic"
-
+    found, homes = rooms(), home_of_names()
     top = _title("Reference", "=")
     top += (
-        "Every public name, made from the code: its examples run as tests. What is used most is in\n"
-        "``gnn_vpa`` itself; the rest is in rooms, each for one thing. The\n"
+        "Every public name, made from the code; the examples run as tests. What is used most is in\n"
+        "``gnn_vpa`` itself, the rest in rooms, each for one thing. The\n"
         ":doc:`commands </_generated/commands/index>` are the same on the command line.\n\n"
     )
     for topic, names in TOPICS.items():
-        top += _title(topic, "-") + _summary([f"gnn_vpa.{name}" for name in names])
-    top += _title("Rooms", "-") + ".. list-table::\n   :widths: 30 70\n\n"
-    for package in rooms():
-        name = package.__name__
-        top += f"   * - :doc:`{name} </_generated/reference/{name}>`\n     - {_first_line(package)}\n"
-    top += "\n.. toctree::\n   :hidden:\n   :caption: gnn_vpa\n\n"
-    top += "".join(f"   {name} <gnn_vpa.{name}>\n" for name in listed)
-    top += "\n.. toctree::\n   :hidden:\n   :caption: Rooms\n\n"
-    top += "".join(f"   {package.__name__}\n" for package in rooms())
-    top += "\n.. toctree::\n   :hidden:\n   :caption: Command line\n\n   ../commands/index\n"
-    written["reference/index.rst"] = top
-
-    for name in listed:
-        written[f"reference/gnn_vpa.{name}.rst"] = _title(name, "=") + _directive(gnn_vpa, name)
-
-    for package in rooms():
-        room = package.__name__
-        page = _title(room, "=") + _first_line(package) + "\n\n"
-        here = [name for name in package.__all__ if homes[f"{room}.{name}"] == f"{room}.{name}"]
-        elsewhere = sorted({homes[f"{room}.{name}"] for name in package.__all__} - {f"{room}.{n}" for n in here})
-        if here:
-            page += _summary([f"{room}.{name}" for name in here])
-        if elsewhere:
-            page += "Also offered here: " + ", ".join(f":py:obj:`{name}`" for name in elsewhere) + ".\n\n"
-        for name in here:
-            page += _title(name, "-") + _directive(package, name) + "\n"
-        written[f"reference/{room}.rst"] = page
-    return written
+        top += _title(topic, "-") + _summary(gnn_vpa, names)
+    top += _title("Rooms", "-")
+    top += _table(
+        [(f":doc:`{room.__name__} <{room.__name__}>`", _first_sentence(room)) for room in found]
+    )
+    top += _tree("gnn_vpa", [f"{name} <gnn_vpa.{name}>" for name in listed])
+    top += _tree("Rooms", [room.__name__ for room in found])
+    top += _tree("Command line", ["/_generated/commands/index"])
+    return {
+        "reference/index.rst": top,
+        **{
+            f"reference/gnn_vpa.{name}.rst": _title(name, "=") + _entry(gnn_vpa, name)
+            for name in listed
+        },
+        **{f"reference/{room.__name__}.rst": _room(room, homes) for room in found},
+    }
