@@ -2,9 +2,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+DOCS   := $(VENV)/.installed-docs
+SITE   := build/site
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check docs bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -12,7 +14,7 @@ help: ## list the targets
 demo: $(STAMP) ## find the right aggregation for MUTAG, and compare with the paper
 	$(BIN)/gnn-vpa demo
 
-test: check ## lint, type-check and test: all that continuous integration does
+test: check $(DOCS) ## lint, type-check and test: all that continuous integration does
 	$(BIN)/pytest -n auto --cov --cov-report=
 	@echo 'Lines that the tests run, in all and of files below 80 % (why: CONTRIBUTING.md):'
 	@$(BIN)/coverage report | awk '/^TOTAL/ || ($$NF ~ /%$$/ && $$NF + 0 < 80)'
@@ -22,15 +24,23 @@ check: $(STAMP) ## lint and type-check only
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+docs: $(DOCS) ## build the site into build/site; a warning is an error
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs $(SITE)
+	@echo 'The site: $(SITE)/index.html'
+
 bench: $(STAMP) ## measure speed and memory against PyTorch Geometric
 	$(BIN)/python -m benchmarks
 
 clean: ## remove the environment, caches and results
-	rm -rf $(VENV) runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf $(VENV) runs build dist docs/_generated .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("gnn-vpa needs Python 3.11 or newer, and $(PYTHON) is %d.%d: try make PYTHON=python3.12" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(DOCS): $(STAMP)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	@touch $@

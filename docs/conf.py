@@ -38,7 +38,7 @@ extensions = [
     "mathml",
     "wide_tables",
 ]
-exclude_patterns = ["_build", "_ext", "tutorials", "**/GALLERY_HEADER.*", "Thumbs.db"]
+exclude_patterns = ["_build", "_ext", "_generated/scripts", "tutorials"]
 nitpicky = True
 
 # Markdown, as a forge shows it ---------------------------------------------------------------------
@@ -73,7 +73,7 @@ nitpick_ignore_regex = [
 
 # Tutorials -----------------------------------------------------------------------------------------
 sphinx_gallery_conf = {
-    "examples_dirs": ["tutorials"],
+    "examples_dirs": [generate.copy_tutorials(DOCS)],
     "gallery_dirs": ["_generated/tutorials"],
     "filename_pattern": r"/\d\d_",
     "within_subsection_order": "FileNameSortKey",
@@ -84,11 +84,12 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "abort_on_example_error": True,
     "only_warn_on_example_error": False,
-    "image_scrapers": ("matplotlib",),
+    "image_scrapers": ("matplotlib", "pictures.scrape"),
     "reset_modules": ("matplotlib", "tutorial_setup.reset"),
     "capture_repr": ("_repr_html_", "__repr__"),
     "matplotlib_animations": False,
     "nested_sections": False,
+    "thumbnail_size": (400, 280),
 }
 
 # The look ------------------------------------------------------------------------------------------

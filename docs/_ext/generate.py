@@ -1,5 +1,6 @@
 """Write the pages that are made from code and records, into ``docs/_generated``."""
 
+import shutil
 from pathlib import Path
 
 import commands
@@ -24,3 +25,11 @@ def write_all(docs: Path) -> None:
                 path.unlink()
     for name, text in pages.items():
         write(folder / name, text)
+
+
+def copy_tutorials(docs: Path) -> str:
+    """Copy the tutorials to a folder of their own, where they may write, and return its name."""
+    folder = docs / "_generated" / "scripts"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(docs / "tutorials", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return "_generated/scripts"

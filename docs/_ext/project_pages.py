@@ -20,7 +20,7 @@ def pages(root: Path) -> dict[str, str]:
     """Return the text of each page by its path, with links that lead where they led."""
     machines = [f"/{name}" for name in MACHINES if (root / "docs" / f"{name}.md").exists()]
     page = "# Many machines\n\nOne run on several cores, GPUs or computers. To begin with: the tutorial\n"
-    page += "[many machines](/_generated/tutorials/08_machines.rst).\n\n"
+    page += "[many machines](/_generated/tutorials/07_machines.rst).\n\n"
     if machines:
         page += "```{toctree}\n:maxdepth: 1\n\n" + "\n".join(machines) + "\n```\n"
     return {
