@@ -38,7 +38,7 @@ extensions = [
     "mathml",
     "wide_tables",
 ]
-exclude_patterns = ["_build", "_ext", "_generated/scripts", "tutorials"]
+exclude_patterns = ["_build", "_ext", "_generated/scripts", "playground", "tutorials"]
 nitpicky = True
 
 # Markdown, as a forge shows it ---------------------------------------------------------------------
@@ -96,6 +96,8 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = f"gnn-vpa {release}"
 html_static_path = ["_static"]
+# The playground is a page of its own, with its script.
+html_extra_path = [name for name in ["playground"] if (DOCS / name).exists()]
 html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False

@@ -7,13 +7,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [
+    *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
+    *sorted(DOCS.glob("*.md")),
+    *sorted(DOCS.glob("howto/*.md")),
+]
 
 # A block that cannot run here says why, for readers of the source: <!-- not run: needs a GPU -->
 SKIP = re.compile(r"^<!-- not run: \S.* -->\n+\Z", flags=re.MULTILINE)
 FENCE = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
 
 def blocks(text: str) -> list[str]:

@@ -17,6 +17,8 @@ def _page_of(target: str) -> str | None:
         return f"/_generated/project/{project_pages.FILES[target]}.md"
     if target == "README.md":
         return "/index.md"
+    if re.fullmatch(r"docs/tutorials/\w+\.py", target):
+        return f"/_generated/tutorials/{Path(target).stem}.rst"
     if target.startswith("docs/"):
         return target.removeprefix("docs")
     return None

@@ -1,5 +1,6 @@
 """Files of the repository that are pages of the site too: they stay where a forge expects them."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import links
@@ -12,19 +13,39 @@ FILES = {
 }
 
 
-# Pages about many machines, as far as they are there.
-MACHINES = ("scale", "cluster", "slurm", "watch")
+# What other pages lead to, as far as it is there: a title, a sentence, the pages.
+FOLDERS = {
+    "machines/index.md": (
+        "Many machines",
+        "One run on several cores, GPUs or computers. To begin with: the tutorial\n"
+        "[many machines](/_generated/tutorials/07_machines.rst).",
+        ("/scale", "/cluster", "/slurm", "/watch"),
+    ),
+    "project/index.md": (
+        "Project",
+        "How it is made, how to take part, and what to do when something does not work.",
+        (
+            *("/faq", "/glossary", "/architecture", "/support"),
+            *("/_generated/project/contributing", "/_generated/project/changelog"),
+        ),
+    ),
+}
+
+
+def _folder(title: str, sentence: str, names: Iterable[str], docs: Path) -> str:
+    there = [
+        name
+        for name in names
+        if name.startswith("/_generated") or (docs / f"{name[1:]}.md").exists()
+    ]
+    tree = "```{toctree}\n:maxdepth: 1\n\n" + "\n".join(there) + "\n```\n" if there else ""
+    return f"# {title}\n\n{sentence}\n\n{tree}"
 
 
 def pages(root: Path) -> dict[str, str]:
     """Return the text of each page by its path, with links that lead where they led."""
-    machines = [f"/{name}" for name in MACHINES if (root / "docs" / f"{name}.md").exists()]
-    page = "# Many machines\n\nOne run on several cores, GPUs or computers. To begin with: the tutorial\n"
-    page += "[many machines](/_generated/tutorials/07_machines.rst).\n\n"
-    if machines:
-        page += "```{toctree}\n:maxdepth: 1\n\n" + "\n".join(machines) + "\n```\n"
     return {
-        "machines/index.md": page,
+        **{path: _folder(*folder, root / "docs") for path, folder in FOLDERS.items()},
         **{
             f"project/{name}.md": links.moved((root / file).read_text("utf-8"), root, file)
             for file, name in FILES.items()
