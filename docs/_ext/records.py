@@ -74,6 +74,24 @@ def fair() -> str:
     return _markdown(["data set", *SHARED], rows)
 
 
+def fair_answer() -> str:
+    """The fair comparison in a sentence: where vpa leads, and by more or less than the noise."""
+    text = (ROOT / "docs" / "fair.md").read_text("utf-8").replace("−", "-")
+    sections = re.findall(r"^## (.+?), [^\n]*\n(.*?)(?=^## |\Z)", text, flags=re.M | re.DOTALL)
+    leads, beaten, clear = 0, [], 0
+    for name, section in sections:
+        rows = re.findall(r"^\| (\w+) \| ([-+][\d.]+) \| ([-\d.]+) to ([-\d.]+) \|", section, flags=re.M)
+        if not rows:
+            continue
+        leads += all(float(difference) >= 0 for _, difference, _, _ in rows)
+        clear += any(other == "sum" and float(least) > 0 for other, _, least, _ in rows)
+        behind = [other for other, difference, _, _ in rows if float(difference) < 0]
+        beaten += [f"{' and '.join(behind)} on {name}"] if behind else []
+    compared = sum("| against |" in section for _, section in sections)
+    surely = f"by more than the noise on {clear} of them" if clear else "by less than the noise"
+    return f"vpa leads on {leads} of {compared}, {surely} against sum; ahead of it: {', '.join(beaten)}.\n"
+
+
 def told_apart() -> str:
     """The share of pairs that 1-WL tells apart and an untrained network of four layers does too."""
     rows = pd.read_csv(ROOT / "results" / "expressivity" / "expressivity.csv")
