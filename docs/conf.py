@@ -16,8 +16,11 @@ import inventories  # noqa: E402
 
 import gnn_vpa  # noqa: E402
 
+# `-t quick`, for the tests: tutorials are not run, and rooms of the library have their names alone.
+QUICK = "quick" in tags  # noqa: F821  (Sphinx gives it)
+
 # Pages that are made from the code and from records, before Sphinx looks at the folder.
-generate.write_all(DOCS)
+generate.write_all(DOCS, QUICK)
 
 project = "gnn-vpa"
 author = "The gnn-vpa maintainers"
@@ -39,7 +42,7 @@ extensions = [
     "wide_tables",
 ]
 exclude_patterns = ["_build", "_ext", "_generated/scripts", "playground", "tutorials"]
-nitpicky = True
+nitpicky = not QUICK
 
 # Markdown, as a forge shows it ---------------------------------------------------------------------
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
@@ -73,6 +76,7 @@ nitpick_ignore_regex = [
 
 # Tutorials -----------------------------------------------------------------------------------------
 sphinx_gallery_conf = {
+    "plot_gallery": not QUICK,
     "examples_dirs": [generate.copy_tutorials(DOCS)],
     "gallery_dirs": ["_generated/tutorials"],
     "filename_pattern": r"/\d\d_",
@@ -89,6 +93,7 @@ sphinx_gallery_conf = {
     "capture_repr": ("_repr_html_", "__repr__"),
     "matplotlib_animations": False,
     "nested_sections": False,
+    "write_computation_times": False,
     "thumbnail_size": (400, 280),
 }
 

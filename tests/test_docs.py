@@ -18,7 +18,9 @@ PAGES = [
 SKIP = re.compile(r"^<!-- not run: \S.* -->\n+\Z", flags=re.MULTILINE)
 FENCE = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+each_page = pytest.mark.parametrize(
+    "page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 
 
 def blocks(text: str) -> list[str]:

@@ -47,7 +47,9 @@ def _page(words: str, command: Any) -> str:
 
 def pages() -> dict[str, str]:
     """Return the text of each page by its path."""
-    index = "# Commands\n\nMade from the commands themselves; `gnn-vpa COMMAND --help` says the same."
+    index = (
+        "# Commands\n\nMade from the commands themselves; `gnn-vpa COMMAND --help` says the same."
+    )
     index += " Exit codes: 0 done, 1 something went wrong and the message says what, 2 wrong use,"
     index += " 130 interrupted.\n\n| command | |\n|---|---|\n"
     written, entries = {}, []

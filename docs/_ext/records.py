@@ -33,7 +33,9 @@ def _paper() -> pd.DataFrame:
 
 def _by_data_set() -> pd.Series:
     """Return percent of each kind of data, model and aggregation, averaged over data sets."""
-    scores = 100 * _paper().groupby(["kind", "model", "aggregation", "dataset"])["test_score"].mean()
+    scores = (
+        100 * _paper().groupby(["kind", "model", "aggregation", "dataset"])["test_score"].mean()
+    )
     return scores.groupby(["kind", "model", "aggregation"]).mean()
 
 
@@ -80,7 +82,9 @@ def fair_answer() -> str:
     sections = re.findall(r"^## (.+?), [^\n]*\n(.*?)(?=^## |\Z)", text, flags=re.M | re.DOTALL)
     leads, beaten, clear = 0, [], 0
     for name, section in sections:
-        rows = re.findall(r"^\| (\w+) \| ([-+][\d.]+) \| ([-\d.]+) to ([-\d.]+) \|", section, flags=re.M)
+        rows = re.findall(
+            r"^\| (\w+) \| ([-+][\d.]+) \| ([-\d.]+) to ([-\d.]+) \|", section, flags=re.M
+        )
         if not rows:
             continue
         leads += all(float(difference) >= 0 for _, difference, _, _ in rows)
@@ -128,7 +132,9 @@ def _spread(values: list[float]) -> str:
 def _loop() -> str:
     """Return what is said of the ordinary loop over small batches on a GPU."""
     text = " ".join((ROOT / "benchmarks" / "RESULTS.md").read_text("utf-8").split())
-    found = re.search(r"small batches, forward plus backward is only ([\d.]+) to ([\d.]+) times", text)
+    found = re.search(
+        r"small batches, forward plus backward is only ([\d.]+) to ([\d.]+) times", text
+    )
     assert found is not None, "benchmarks/RESULTS.md says how fast small batches are"
     return _range(float(found[1]), float(found[2]))
 

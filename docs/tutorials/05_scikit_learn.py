@@ -24,7 +24,9 @@ train_graphs, test_graphs, train_labels, test_labels = train_test_split(
     graphs, labels, test_size=0.25, stratify=labels, random_state=0
 )
 
-classifier = gnn_vpa.GraphClassifier("gin", aggr="vpa", epochs=40, learning_rate=0.01, random_state=0)
+classifier = gnn_vpa.GraphClassifier(
+    "gin", aggr="vpa", epochs=40, learning_rate=0.01, random_state=0
+)
 classifier.fit(train_graphs, train_labels)
 print(f"test accuracy {classifier.score(test_graphs, test_labels):.2f}")
 

@@ -54,9 +54,7 @@ record = Path(gnn_vpa.__file__).parents[2] / "results" / "paper" / "folds.csv"
 folds = pd.read_csv(record).query("table == 'main' and variant == 'released'")
 ours = 100 * folds.groupby(["model", "aggregation", "dataset"])["test_score"].mean()
 ours = ours.groupby(["model", "aggregation"]).mean()
-printed = {
-    (model.upper(), aggr): row.average for (model, aggr), row in published_summary().items()
-}
+printed = {(model.upper(), aggr): row.average for (model, aggr), row in published_summary().items()}
 
 fig, ax = plt.subplots(figsize=(7, 4.2))
 for place, (key, value) in enumerate(sorted(ours.items(), key=lambda item: item[1])):
