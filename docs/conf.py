@@ -44,7 +44,7 @@ extensions = [
 exclude_patterns = ["_build", "_ext", "_generated/scripts", "playground", "tutorials"]
 nitpicky = not QUICK
 
-# Markdown, as a forge shows it ---------------------------------------------------------------------
+# Markdown, as a forge shows it -------------------------------------------------------------------
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 smartquotes = False
@@ -53,7 +53,7 @@ suppress_warnings = [
     "ref.python",  # two rooms have a class of one name, and an annotation does not say whose
 ]
 
-# The reference -------------------------------------------------------------------------------------
+# The reference -----------------------------------------------------------------------------------
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
@@ -74,7 +74,7 @@ nitpick_ignore_regex = [
     (r"py:class", r"DataSets|Models|Number|Sizes|Values|torch_geometric\.typing\.SparseTensor"),
 ]
 
-# Tutorials -----------------------------------------------------------------------------------------
+# Tutorials ---------------------------------------------------------------------------------------
 sphinx_gallery_conf = {
     "plot_gallery": not QUICK,
     "examples_dirs": [generate.copy_tutorials(DOCS)],
@@ -97,7 +97,7 @@ sphinx_gallery_conf = {
     "thumbnail_size": (400, 280),
 }
 
-# The look ------------------------------------------------------------------------------------------
+# The look ----------------------------------------------------------------------------------------
 html_theme = "pydata_sphinx_theme"
 html_title = f"gnn-vpa {release}"
 html_static_path = ["_static"]

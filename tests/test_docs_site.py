@@ -113,9 +113,9 @@ def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
                 continue
             if not target.exists():
                 wrong.append(f"{path.relative_to(site)}: {link}")
-            elif parts.fragment and target in pages:
-                if unquote(parts.fragment) not in pages[target].anchors:
-                    wrong.append(f"{path.relative_to(site)}: {link}")
+            anchors = pages[target].anchors if target in pages else {unquote(parts.fragment)}
+            if parts.fragment and unquote(parts.fragment) not in anchors:
+                wrong.append(f"{path.relative_to(site)}: {link}")
     assert wrong == []
 
 
@@ -206,6 +206,7 @@ Browse: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 def looked_at(pages: list[Path], browse: Browse, folder: Path) -> dict[str, list[str]]:
     """Return what is wrong with pages, by page, width and colours."""
+    assert [page for page in pages if not page.exists()] == []
     script = (ROOT / "tests" / "look_at_site.js").read_text("utf-8")
     frame = folder / "frame.html"
     frame.write_text(

@@ -1,8 +1,8 @@
 """Where the names of other libraries are documented, without asking a network.
 
-``docs/inventories/LIBRARY.txt`` begins with the address of its documentation; each line below it is a
-role, a name and the page. Only names that our pages refer to are there. Sphinx's own format is made of
-them when the site is built.
+``docs/inventories/LIBRARY.txt`` begins with the address of its documentation; each line below it
+is a role, a name and the page. Only names that our pages refer to are there. Sphinx's own format is
+made of them when the site is built.
 """
 
 import zlib

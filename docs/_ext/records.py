@@ -1,8 +1,8 @@
 """Numbers in pages, made from what was recorded.
 
-A page has ``<!-- records: NAME -->`` and ``<!-- end of records -->``; what stands between them is made by
-the function of that name here. ``python docs/_ext/records.py`` writes all of them anew, and a test holds
-that they are what the records say.
+A page has ``<!-- records: NAME -->`` and ``<!-- end of records -->``; what stands between them is
+made by the function of that name here. ``python docs/_ext/records.py`` writes all of them anew, and
+a test holds that they are what the records say.
 """
 
 import re
@@ -78,7 +78,7 @@ def fair() -> str:
 
 def fair_answer() -> str:
     """The fair comparison in a sentence: where vpa leads, and by more or less than the noise."""
-    text = (ROOT / "docs" / "fair.md").read_text("utf-8").replace("−", "-")
+    text = (ROOT / "docs" / "fair.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-")
     sections = re.findall(r"^## (.+?), [^\n]*\n(.*?)(?=^## |\Z)", text, flags=re.M | re.DOTALL)
     leads, beaten, clear = 0, [], 0
     for name, section in sections:
@@ -93,7 +93,8 @@ def fair_answer() -> str:
         beaten += [f"{' and '.join(behind)} on {name}"] if behind else []
     compared = sum("| against |" in section for _, section in sections)
     surely = f"by more than the noise on {clear} of them" if clear else "by less than the noise"
-    return f"vpa leads on {leads} of {compared}, {surely} against sum; ahead of it: {', '.join(beaten)}.\n"
+    ahead = f"; ahead of it: {', '.join(beaten)}" if beaten else ""
+    return f"vpa leads on {leads} of {compared}, {surely} against sum{ahead}.\n"
 
 
 def told_apart() -> str:
@@ -109,10 +110,10 @@ def told_apart() -> str:
 
 
 def _results_table(heading: str) -> list[dict[str, str]]:
-    """Return the first table below a heading of benchmarks/RESULTS.md, a dictionary for each row."""
+    """Return the first table below a heading of benchmarks/RESULTS.md, a row as a dictionary."""
     text = (ROOT / "benchmarks" / "RESULTS.md").read_text("utf-8")
     section = text.split(f"### {heading}\n", 1)[1]
-    lines = [line for line in section.splitlines() if line.startswith("|") or line.startswith("#")]
+    lines = [line for line in section.splitlines() if line.startswith(("|", "#"))]
     table = []
     for line in lines:
         if line.startswith("#"):

@@ -145,8 +145,8 @@ def pages(quick: bool) -> dict[str, str]:
     found, homes = rooms(), home_of_names()
     top = _title("Reference", "=")
     top += (
-        "Every public name, made from the code; the examples run as tests. What is used most is in\n"
-        "``gnn_vpa`` itself, the rest in rooms, each for one thing. The\n"
+        "Every public name, made from the code; the examples run as tests. What is used most is\n"
+        "in ``gnn_vpa`` itself, the rest in rooms, each for one thing. The\n"
         ":doc:`commands </_generated/commands/index>` are the same on the command line.\n\n"
     )
     for topic, names in TOPICS.items():

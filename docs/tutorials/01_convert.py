@@ -2,9 +2,9 @@
 My PyG model keeps its signal
 =============================
 
-You have a model of PyTorch Geometric. Its layers add up messages, so a node with many neighbours gets
-large numbers, and the next layer larger ones. One call gives the model back in a form that divides by
-the square root of what was added.
+You have a model of PyTorch Geometric. Its layers add up messages, so a node with many neighbours
+gets large numbers, and the next layer larger ones. One call gives the model back in a form that
+divides by the square root of what was added.
 """
 
 # %%
@@ -33,8 +33,8 @@ model = GIN(16, 32, num_layers=5)
 # Convert it
 # ----------
 #
-# ``convert`` returns a copy with the same weights, and a report of what was changed and what was left.
-# Your model stays as it was.
+# ``convert`` returns a copy with the same weights, and a report of what was changed and what was
+# left. Your model stays as it was.
 
 converted, report = gnn_vpa.convert(model)
 print(report)
@@ -67,8 +67,8 @@ ax.legend()
 plt.show()
 
 # %%
-# The sum's variance grows from layer to layer. In the converted model it does not: here it falls a
-# little, because PyTorch's initial weights are small. ``init_`` draws weights that fit, and
+# The sum's variance grows from layer to layer. In the converted model it does not: here it falls
+# a little, because PyTorch's initial weights are small. ``init_`` draws weights that fit, and
 # ``calibrate`` looks at the data and makes every layer's variance 1:
 
 gnn_vpa.init_(converted)
@@ -79,8 +79,8 @@ print([round(value, 2) for value in variances(converted)])
 # Attention and degree normalisation
 # ----------------------------------
 #
-# A softmax sums to 1 and so divides by N, a GCN by degrees. ``aggr="vpa"`` alone would not mend them;
-# ``convert`` gives each the form that it needs.
+# A softmax sums to 1 and so divides by N, a GCN by degrees. ``aggr="vpa"`` alone would not mend
+# them; ``convert`` gives each the form that it needs.
 
 from torch_geometric.nn import GAT, GCN, GraphConv
 
@@ -98,8 +98,8 @@ layer = GraphConv(16, 32, aggr="vpa")
 out = layer(x, edge_index)
 
 # %%
-# PyG itself has ``torch_geometric.nn.aggr.VariancePreservingAggregation``, the same sum over the root
-# of N for unweighted messages. On those both give the same numbers:
+# PyG itself has ``torch_geometric.nn.aggr.VariancePreservingAggregation``, the same sum over the
+# root of N for unweighted messages. On those both give the same numbers:
 
 from torch_geometric.nn import SimpleConv
 from torch_geometric.nn.aggr import VariancePreservingAggregation
@@ -109,6 +109,6 @@ ours = gnn_vpa.aggregate(x, edge_index, "vpa")
 print(f"largest difference {(theirs - ours).abs().max():.1e}")
 
 # %%
-# What is added here: kernels that make no edges x features tensor, weights in the count, the forms for
-# attention and degrees, and the means to see whether it helps. Next:
-# :doc:`why does it not train? </_generated/tutorials/02_probe>`
+# What is added here: kernels that make no edges x features tensor, weights in the count, the
+# forms for attention and degrees, and the means to see whether it helps. Next: :doc:`why does it
+# not train? </_generated/tutorials/02_probe>`

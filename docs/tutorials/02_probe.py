@@ -12,6 +12,8 @@ for all nodes. The probe says where, and tries what would help.
 #
 # Sixteen layers that take the mean of their neighbours, on MUTAG, without any normalisation.
 
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import torch
 from torch import nn
@@ -34,7 +36,7 @@ class Net(nn.Module):
         super().__init__()
         widths = [7] + [width] * layers
         self.convs = nn.ModuleList(
-            GraphConv(a, b, aggr=aggr) for a, b in zip(widths, widths[1:], strict=False)
+            GraphConv(before, after, aggr=aggr) for before, after in pairwise(widths)
         )
         self.head = nn.Linear(width, 2)
 
@@ -64,17 +66,17 @@ mean = Net(aggr="mean")
 # Ask the probe
 # -------------
 #
-# One forward and one backward pass, on a copy. The verdict names the layer, the cause, and a remedy
-# that has been tried.
+# One forward and one backward pass, on a copy. The verdict names the layer, the cause, and a
+# remedy that has been tried.
 
 report = gnn_vpa.probe(mean, batch.x, batch.edge_index, batch.batch)
 print(report.verdict)
 
 # %%
-# All of it as a picture: the variance forward and backward, by degree, and how different neighbours
-# still are.
+# All of it as a picture: the variance forward and backward, by degree, and how different
+# neighbours still are.
 
-# Picture: Variance forward and backward, mean square by degree and distance of neighbours, by layer.
+# Picture: Variance forward and backward, by degree, and the distance of neighbours, by layer.
 report.plot("signal.png")
 
 # %%
@@ -88,7 +90,8 @@ updates[["layer", "variance", "backward_variance", "distance"]].iloc[[0, 5, 10, 
 # Do what it says
 # ---------------
 #
-# The same network, converted and calibrated. Both are trained for as long, with the same settings.
+# The same network, converted and calibrated. Both are trained for as long, with the same
+# settings.
 
 fixed, _ = gnn_vpa.convert(mean)
 gnn_vpa.init_(fixed)
@@ -124,5 +127,5 @@ with gnn_vpa.probe.during(fixed, every=4) as signal:
 signal.plot("training.png")
 
 # %%
-# On the command line: ``gnn-vpa probe MUTAG --model gcn --aggr mean --depth 16``. What is measured, and
-# what cannot be seen: :doc:`the probe </probe>`.
+# On the command line: ``gnn-vpa probe MUTAG --model gcn --aggr mean --depth 16``. What is
+# measured, and what cannot be seen: :doc:`the probe </probe>`.

@@ -2,16 +2,16 @@
 Which aggregation for my data?
 ==============================
 
-Ask before you train, then compare, then read how sure the answer is. The data are a list of PyG graphs,
-a TU archive, or a name; here MUTAG, which comes with the package.
+Ask before you train, then compare, then read how sure the answer is. The data are a list of PyG
+graphs, a TU archive, or a name; here MUTAG, which comes with the package.
 """
 
 # %%
 # Before training: the audit
 # --------------------------
 #
-# What is the best accuracy that any message-passing network can have? Which test graphs have a twin in
-# the training part? What does no network at all reach?
+# What is the best accuracy that any message-passing network can have? Which test graphs have a
+# twin in the training part? What does no network at all reach?
 
 import gnn_vpa
 
@@ -23,8 +23,9 @@ for finding in audit.findings:
 # Train
 # -----
 #
-# Four aggregations on the same folds. The paper trains for 200 epochs on ten folds; this page for 15 on
-# five, so that it is quick. What was run is kept in a folder: the same line again goes on where it was.
+# Four aggregations on the same folds. The paper trains for 200 epochs on ten folds; this page for
+# 15 on five, so that it is quick. What was run is kept in a folder: the same line again goes on
+# where it was.
 
 results = gnn_vpa.run(
     "MUTAG", "gin", "sum,mean,max,vpa", epochs=15, folds=5, device="cpu", out="runs/mutag"
@@ -34,7 +35,8 @@ results = gnn_vpa.run(
 # The answer
 # ----------
 #
-# Which aggregations may be the best, which to avoid and what that costs, and what would make it surer.
+# Which aggregations may be the best, which to avoid and what that costs, and what would make it
+# surer.
 
 print(results.answer.text)
 

@@ -2,16 +2,17 @@
 My own model and task
 =====================
 
-A model is a function that returns a module. Labels may be classes, several at once, or numbers. Both
-go through the same folds, the same statistics and the same report as the models of the paper.
+A model is a function that returns a module. Labels may be classes, several at once, or numbers.
+Both go through the same folds, the same statistics and the same report as the models of the
+paper.
 """
 
 # %%
 # Graphs with a number to learn
 # -----------------------------
 #
-# Random graphs; what is to be learned is how many triangles a node is in, on average. Any list of PyG
-# graphs will do.
+# Random graphs; what is to be learned is how many triangles a node is in, on average. Any list of
+# PyG graphs will do.
 
 import networkx as nx
 import torch
@@ -40,8 +41,8 @@ print(graphs[0])
 # A model
 # -------
 #
-# It is called as ``make(in_channels, out_channels, **options)``. Where it takes ``aggr`` it is given the
-# one that is compared; otherwise it is converted.
+# It is called as ``make(in_channels, out_channels, **options)``. Where it takes ``aggr`` it is
+# given the one that is compared; otherwise it is converted.
 
 
 class Net(nn.Module):
@@ -84,8 +85,8 @@ results.folds.groupby(["model", "aggregation"])["test_score"].agg(["mean", "std"
 # Settings, chosen honestly
 # -------------------------
 #
-# A list makes a grid. ``select=True`` chooses in each fold by validation alone, and trains what was
-# chosen anew; test scores have no say.
+# A list makes a grid. ``select=True`` chooses in each fold by validation alone, and trains what
+# was chosen anew; test scores have no say.
 
 chosen = gnn_vpa.run(
     {"triangles": graphs},

@@ -2,8 +2,8 @@
 scikit-learn, and saved models
 ==============================
 
-A graph network as an estimator: ``fit``, ``predict``, pipelines and searches. And a trained model as a
-file that somebody else can use.
+A graph network as an estimator: ``fit``, ``predict``, pipelines and searches. And a trained model
+as a file that somebody else can use.
 """
 
 # %%
@@ -60,8 +60,8 @@ print(search.best_params_)
 # A model to keep
 # ---------------
 #
-# ``model_`` is what was trained. A folder holds weights, configuration and a card; loading it runs no
-# code from the file.
+# ``model_`` is what was trained. A folder holds weights, configuration and a card; loading it
+# runs no code from the file.
 
 classifier.model_.save("mutag-vpa")
 again = gnn_vpa.load_model("mutag-vpa")

@@ -9,8 +9,8 @@ Deep without normalisation
 # Three networks of 64 layers
 # ---------------------------
 #
-# The paper's GCN without normalisation: with sum, with vpa, and with vpa, weights that fit and one pass
-# over the data. MUTAG, one batch.
+# The paper's GCN without normalisation: with sum, with vpa, and with vpa, weights that fit and
+# one pass over the data. MUTAG, one batch.
 
 import matplotlib.pyplot as plt
 import torch
@@ -62,8 +62,8 @@ fig.suptitle("Variance by layer of 64 layers, forward and backward")
 plt.show()
 
 # %%
-# vpa alone is not enough: messages in a real graph resemble each other, and PyTorch's initial weights
-# are small. ``init_`` and ``calibrate`` give every layer variance 1 on these data.
+# vpa alone is not enough: messages in a real graph resemble each other, and PyTorch's initial
+# weights are small. ``init_`` and ``calibrate`` give every layer variance 1 on these data.
 #
 # Do they train?
 # --------------
@@ -92,6 +92,6 @@ ax.legend()
 plt.show()
 
 # %%
-# On MUTAG, whose nodes have one to four neighbours, PyTorch's weights happen to fit the sum. On data with
-# more neighbours they do not: there the sum is not finite at 64 layers, and calibration is what rescues
-# it. All depths, with and without residuals, on two data sets: :doc:`/depth`.
+# On MUTAG, whose nodes have one to four neighbours, PyTorch's weights happen to fit the sum. On
+# data with more neighbours they do not: there the sum is not finite at 64 layers, and calibration
+# is what rescues it. All depths, with and without residuals, on two data sets: :doc:`/depth`.

@@ -10,8 +10,8 @@ lemma as a measurement, a part of its table trained anew, and all of it as it wa
 # Lemma 1, measured
 # -----------------
 #
-# Add up N independent numbers of variance 1: the variance is N. Their mean has 1/N. Divided by the root
-# of N it stays 1.
+# Add up N independent numbers of variance 1: the variance is N. Their mean has 1/N. Divided by
+# the root of N it stays 1.
 
 from gnn_vpa.signal import plot_variance, variance_by_neighbours
 
@@ -25,8 +25,8 @@ plot_variance(points).savefig("variance.png")
 # A part of Table 1
 # -----------------
 #
-# GIN on MUTAG, in the paper's protocol but for the number of epochs: 20 here, 200 there. ``z`` is the
-# distance to the printed number in standard errors.
+# GIN on MUTAG, in the paper's protocol but for the number of epochs: 20 here, 200 there. ``z`` is
+# the distance to the printed number in standard errors.
 
 import gnn_vpa
 
@@ -34,14 +34,14 @@ results = gnn_vpa.run("MUTAG", "gin", "sum,vpa", epochs=20, device="cpu", out="r
 results.table[["model", "aggregation", "mean", "std", "paper", "paper_std", "z"]].round(2)
 
 # %%
-# ``gnn-vpa reproduce paper --plan`` says what all of it takes, and without ``--plan`` it is trained: nine
-# data sets, twelve methods, two kinds of features.
+# ``gnn-vpa reproduce paper --plan`` says what all of it takes, and without ``--plan`` it is
+# trained: nine data sets, twelve methods, two kinds of features.
 #
 # All of it
 # ---------
 #
-# It was done twice, with two seeds, and every fold is recorded. The published averages beside ours, in
-# Table 1, by method:
+# It was done twice, with two seeds, and every fold is recorded. The published averages beside
+# ours, in Table 1, by method:
 
 from pathlib import Path
 
