@@ -90,6 +90,7 @@ sphinx_gallery_conf = {
     "only_warn_on_example_error": False,
     "image_scrapers": ("matplotlib", "pictures.scrape"),
     "reset_modules": ("matplotlib", "tutorial_setup.reset"),
+    "reset_modules_order": "both",
     "capture_repr": ("_repr_html_", "__repr__"),
     "matplotlib_animations": False,
     "nested_sections": False,
@@ -107,7 +108,7 @@ html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "ten-minutes": []}
+html_sidebars = {"index": [], "ten-minutes": [], "theory": []}
 html_theme_options = {
     "logo": {"text": "gnn-vpa", "image_light": "_static/favicon.svg",
              "image_dark": "_static/favicon.svg", "alt_text": "gnn-vpa, to the home page"},

@@ -1,5 +1,7 @@
 """The code in the pages runs, block after block, as a reader would type it; their links exist."""
 
+import contextlib
+import io
 import re
 import sys
 from pathlib import Path
@@ -55,6 +57,19 @@ def test_the_readme_shows_python_and_the_two_commands() -> None:
     assert blocks(text)
     assert "make demo" in text
     assert "make test" in text
+
+
+def test_the_verdict_in_the_readme_is_what_the_probe_says() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    shown = re.search(r"```text\n(.*?)```", text, flags=re.DOTALL)
+    assert shown is not None
+    first, *_ = blocks(text)
+    said = io.StringIO()
+    names: dict[str, object] = {}
+    exec(first, names)  # what the page imports
+    with contextlib.redirect_stdout(said):
+        exec(blocks(text[: shown.start()])[-1], names)
+    assert said.getvalue().split() == shown[1].split()
 
 
 @each_page
