@@ -82,6 +82,22 @@ print(results.answer.text)
 results.folds.groupby(["model", "aggregation"])["test_score"].agg(["mean", "std"]).round(3)
 
 # %%
+# In a picture, every fold a dot:
+
+import matplotlib.pyplot as plt
+
+fig, ax = plt.subplots(layout="constrained")
+colours = {"sum": "#D55E00", "vpa": "#009E73"}
+names = []
+for (model, aggr), group in results.folds.groupby(["model", "aggregation"]):
+    ax.plot(group["test_score"], [len(names)] * len(group), "o", color=colours[aggr])
+    names.append(f"{'Net' if 'Net' in model else model}+{aggr}")
+ax.set_yticks(range(len(names)), names)
+ax.set(xlabel="mean absolute error of a fold (lower is better)", xscale="log", ylim=(-0.5, 3.5))
+ax.set_title("Test error of each fold by method")
+plt.show()
+
+# %%
 # Settings, chosen honestly
 # -------------------------
 #
