@@ -43,6 +43,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_ext", "_generated/scripts", "playground", "tutorials"]
 nitpicky = not QUICK
+default_role = "code-or-name"  # of docstrings; in Markdown backticks are code anyway
 
 # Markdown, as a forge shows it -------------------------------------------------------------------
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]

@@ -1,5 +1,6 @@
 """The reference: a page for each name of ``gnn_vpa``, and a page for each room below it."""
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -56,6 +57,7 @@ def rooms() -> list[ModuleType]:
     return sorted(found, key=lambda package: (package.__name__.count("."), package.__name__))
 
 
+@functools.cache
 def home_of_names() -> dict[str, str]:
     """Return for each public name, ``gnn_vpa.ops.Graph``, the one under which it has its entry.
 
