@@ -219,7 +219,8 @@ def test_the_command_lines_spellings(tmp_path: Path) -> None:
     )
     methods = spelled.folds[["model", "aggregation"]].drop_duplicates().to_numpy().tolist()
     assert methods == [
-        *(["GIN", "sum"], ["GIN", "vpa"], ["SGC", "vpa"], ["MAJORITY", ""], ["WL", ""])
+        *(["GIN", "sum"], ["GIN", "vpa"], ["SGC", "vpa"], ["MAJORITY", ""]),
+        *(["NO_EDGES", ""], ["NO_FEATURES", ""], ["WL", ""]),
     ]
     assert set(spelled.folds["seed"]) == {0, 1}
 

@@ -254,7 +254,7 @@ def run(
         target: Which column of the data is learned; None for `y`.
         features: Node features: auto, ones, degree or labels.
         variant: The models as `released`, or as `printed` in the paper.
-        baselines: Of majority and wl; True for both.
+        baselines: Of majority, no_edges, no_features and wl; True for all.
         epochs: Epochs of each training, 200 by default.
         lr: The learning rate, 0.001 by default.
         batch_size: Graphs of a batch, 64 by default.
@@ -316,7 +316,7 @@ def run(
     aggrs = _either("aggrs", aggrs, None, "aggr", aggr)
     seeds = _either("seeds", seeds, 0, "seed", seed)
     if isinstance(baselines, bool):
-        baselines = BASELINES if baselines else ()
+        baselines = tuple(BASELINES) if baselines else ()
     data_dir = None if data_dir is None else Path(path_text(data_dir, "data_dir"))
     column = None if target is None else _text(target, "target")
     learned = target_of(column, _text(task, "task"))

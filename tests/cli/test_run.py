@@ -74,7 +74,8 @@ def test_seeds_baselines_and_other_widths(tmp_path: Path) -> None:
     result = _run("MUTAG", *arguments, "--baselines", *QUICK, "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
     folds = Results(tmp_path).folds
-    assert folds.groupby("model")["seed"].nunique().to_dict() == {"MAJORITY": 1, "SGC": 2, "WL": 1}
+    seeds = folds.groupby("model")["seed"].nunique().to_dict()
+    assert seeds == {"MAJORITY": 1, "NO_EDGES": 1, "NO_FEATURES": 1, "SGC": 2, "WL": 1}
     settings = set(zip(folds["variant"], folds["options"], strict=True))
     assert settings == {("", ""), ("released", "width=8")}
     assert "WL subtree kernel + SVM" in result.stdout

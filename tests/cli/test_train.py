@@ -5,6 +5,7 @@ import io
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 import gnn_vpa
 from gnn_vpa.cli._app import app
-from gnn_vpa.graphs import load
+from gnn_vpa.graphs import find_archives, load
 
 QUICK = ["--epochs", "2"]
 
@@ -22,7 +23,7 @@ MODULE = """
 import torch
 from torch_geometric.data import Data
 from torch_geometric.nn import GIN, global_add_pool
-from gnn_vpa.graphs import load
+from gnn_vpa.graphs import find_archives, load
 
 class Net(torch.nn.Module):
     def __init__(self, i, o):
@@ -83,6 +84,18 @@ def test_predictions_are_those_of_the_model(cli: Any, tmp_path: Path) -> None:
     assert [int(row["graph"]) for row in rows] == list(range(188))
     assert rows_of(cli("predict", "mymodel", "MUTAG").stdout) == rows  # to standard output
     assert rows_of(cli("predict", "mymodel", "mine:graphs").stdout) == rows  # an iterator
+
+
+def test_new_graphs_have_no_labels(cli: Any, tmp_path: Path) -> None:
+    cli("train", "MUTAG", *QUICK, "--out", "mymodel")
+    known = rows_of(cli("predict", "mymodel", "MUTAG").stdout)
+    with zipfile.ZipFile(find_archives()["MUTAG"]) as archive:
+        for name in archive.namelist():
+            if name.endswith(".txt") and "graph_labels" not in name:
+                archive.extract(name, tmp_path / "new")
+    assert rows_of(cli("predict", "mymodel", "new/MUTAG").stdout) == known
+    refused = cli("run", "new/MUTAG", "--model", "sgc", *QUICK, exit_code=2)
+    assert "0 graph(s) with a target are too few" in refused.stderr
 
 
 def test_a_fault_leaves_no_half_of_a_file(cli: Any, tmp_path: Path) -> None:

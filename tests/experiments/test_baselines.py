@@ -2,9 +2,10 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from gnn_vpa.baselines import BASELINES
 from gnn_vpa.errors import UsageError
 from gnn_vpa.experiments import baselines
-from gnn_vpa.experiments.baselines import LABELS, fit_baseline, obstacle
+from gnn_vpa.experiments.baselines import fit_baseline, obstacle
 from gnn_vpa.graphs import FeatureKind, GraphSet, Split, load, splits
 from gnn_vpa.training import Lane
 
@@ -49,7 +50,7 @@ def test_nothing_is_chosen_by_looking_at_the_test_graphs(toy: GraphSet, name: st
 def test_a_data_set_that_is_too_large_says_so(
     toy: GraphSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert [obstacle(name, toy) for name in LABELS] == [None] * 4
+    assert [obstacle(name, toy) for name in BASELINES] == [None] * 4
     monkeypatch.setattr(baselines, "_MOST_GRAPHS", 10)
     assert obstacle("wl", toy) == "40 graphs are too many for a kernel (10)"
     assert obstacle("no_edges", toy) is None
@@ -76,7 +77,7 @@ def test_a_graph_without_nodes_is_a_graph() -> None:
     graphs = [Data(edge_index=none, num_nodes=n % 2, y=n % 2) for n in range(16)]
     hollow = GraphSet.from_pyg(graphs)
     lanes = [Lane(fold, split, 0) for fold, split in enumerate(splits(hollow.y, folds=4))]
-    for name in LABELS:
+    for name in BASELINES:
         for outcome in fit_baseline(name, hollow, "auto", lanes):
             assert outcome.test_score == (0.5 if name == "majority" else 1.0)
 

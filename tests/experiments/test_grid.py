@@ -66,7 +66,10 @@ def test_an_aggregation_that_a_model_does_not_have_is_left_out_and_said() -> Non
         ({"seeds": []}, "the grid is empty"),
         ({"models": ["gim"]}, "model: 'gim' is unknown: did you mean gin?"),
         ({"aggrs": ["median"]}, "aggr: 'median' is unknown"),
-        ({"baselines": ["knn"]}, "baseline: 'knn' is unknown: use majority, wl"),
+        (
+            {"baselines": ["knn"]},
+            "baseline: 'knn' is unknown: use majority, no_edges, no_features, wl",
+        ),
         ({"datasets": ["MUTAGG"]}, "no data set is called 'MUTAGG': did you mean MUTAG?"),
         ({"variant": "painted"}, "variant: 'painted' is unknown"),
         ({"models": ["sgc"], "options": {"depth": 3}}, "option of sgc: 'depth' is unknown"),

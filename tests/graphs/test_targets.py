@@ -160,6 +160,17 @@ def test_columns_of_tu_attributes(write_tu: Callable[..., Path]) -> None:
         with_target(graphs, "y", "regression")
 
 
+def test_an_archive_without_targets_is_read_and_says_so(
+    write_tu: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = write_tu(graph_labels=None)
+    assert load(folder).y.tolist() == [-1, -1]
+    assert "TINY: no graph has a target, so that nothing can be learned" in caplog.text
+    caplog.clear()
+    assert load(folder, target="").num_graphs == 2
+    assert caplog.text == ""
+
+
 def test_tu_attributes_alone_are_what_is_learned(write_tu: Callable[..., Path]) -> None:
     folder = write_tu(graph_labels=None, graph_attributes="0.5\n-1e-3\n")
     graphs = read_cached(folder)
@@ -171,7 +182,7 @@ def test_tu_attributes_alone_are_what_is_learned(write_tu: Callable[..., Path]) 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0.5\n", "graph_attributes.txt has 1 lines, 2 were expected"),
+        ("0.5\n", "ends with graph 2, but TINY_graph_attributes.txt has 1"),
         ("0.5\nx\n", "graph_attributes.txt, line 2: 'x' is not a number"),
         ("0.5\nnan\n", "graph_attributes.txt, line 2: 'nan' is not a finite number"),
         ("0.5\n1e300\n", "graph_attributes of graph 1, column 0"),

@@ -158,9 +158,9 @@ def test_edge_labels_without_edges(write_tu: Callable[..., Path]) -> None:
         ({"graph_indicator": "1\n1\n1\n3\n3\n"}, "ends with graph 3.*has 2"),
         ({"graph_indicator": "0\n1\n1\n2\n2\n"}, "graph_indicator.txt, line 1: graph 0 where"),
         ({"graph_indicator": "1\n1\n1\n1\n1\n"}, "ends with graph 1.*has 2"),
-        ({"graph_indicator": ""}, "ends with graph 0.*has 2"),
+        ({"graph_indicator": ""}, "TINY_graph_indicator.txt is empty"),
         ({"graph_labels": "1\n-1\n1\n"}, "ends with graph 2.*has 3"),
-        ({"graph_labels": None}, "TINY_graph_labels.txt is missing"),
+        ({"graph_labels": None, "graph_attributes": "1\n"}, "ends with graph 2.*attributes.*has 1"),
         ({"node_labels": "1\n2\n3\n4\n"}, "TINY_node_labels.txt has 4 lines, 5 were expected"),
         (
             {"node_attributes": "1\n2\n?\n4\n5\n"},

@@ -57,3 +57,10 @@ def test_contents_tell_the_archives_apart() -> None:
     contents = {archive: archive_content(archive) for archive in archive_names()}
     assert {archive_with(content): content for content in contents.values() if content} == contents
     assert archive_with("") is None
+
+
+def test_the_fair_comparisons_sets_are_known_without_their_archives() -> None:
+    assert [resolve_name(name) for name in ("proteins-full", "Enzymes")] == [
+        "PROTEINS_full",
+        "ENZYMES",
+    ]

@@ -110,6 +110,23 @@ def test_what_cannot_be_exported_says_why(
         export_model(own_model, tmp_path / "mine.pt2")
 
 
+def test_onnx_says_what_the_model_says(
+    classifier: TrainedModel, mutag: GraphSet, tmp_path: Path
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed")
+    export_model(classifier, tmp_path / "mine.onnx", "onnx")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.onnx"]  # with its weights
+    session = onnxruntime.InferenceSession(tmp_path / "mine.onnx")
+    names = [given.name for given in session.get_inputs()]
+    for count in (1, 40):
+        given = arguments(classifier, mutag, 0, count)
+        inputs = {name: value.numpy() for name, value in zip(names, given, strict=True)}
+        said = session.run(None, inputs)[0]
+        right = classifier.outputs(mutag)[:count]
+        np.testing.assert_allclose(said, right, rtol=1e-5, atol=1e-5)
+
+
 def test_onnx_says_what_it_lacks(
     classifier: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

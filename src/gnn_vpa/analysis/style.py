@@ -6,14 +6,16 @@ relies on them alone: lines also differ in their dashes.
 
 from collections.abc import Iterable
 
+from .. import baselines
 from ..aggregations import AGGREGATIONS, Aggregation, aggregation
 from ..errors import UsageError
 
-MODELS = ("GIN", "GCN", "SGC", "GAT", "MAJORITY", "WL")
 DATASETS = ("IMDB-B", "IMDB-M", "RDT-B", "RDT-M5K", "COLLAB", "MUTAG", "PROTEINS", "PTC", "NCI1")
-BASELINES = {"MAJORITY": "Majority class", "WL": "WL subtree kernel + SVM"}
+#: Titles of baselines, by their names in frames.
+BASELINES = {name.upper(): known.title for name, known in baselines.BASELINES.items()}
+MODELS = ("GIN", "GCN", "SGC", "GAT", *BASELINES)
 #: Where a figure has little room.
-SHORT_NAMES = {"Majority class": "Majority", "WL subtree kernel + SVM": "WL + SVM"}
+SHORT_NAMES = {known.title: known.short for known in baselines.BASELINES.values()}
 
 
 def colour(name: str) -> str:

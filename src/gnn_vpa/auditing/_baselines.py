@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Sequence
 
+from ..baselines import BASELINES
 from ..graphs import FeatureKind, GraphSet, Split
 from ._record import Baseline
 
@@ -12,15 +13,15 @@ MOST_GRAPHS = 2000
 
 def fit_baselines(graphs: GraphSet, kind: FeatureKind, folds: Sequence[Split]) -> list[Baseline]:
     """Run all of them; what cannot be run says why."""
-    from ..experiments.baselines import LABELS, fit_baseline, obstacle
+    from ..experiments.baselines import fit_baseline, obstacle
     from ..training import Lane
 
     lanes = [Lane(fold, split) for fold, split in enumerate(folds)]
     found = []
-    for name, label in LABELS.items():
+    for name, (_, _, meaning) in BASELINES.items():
         if (reason := obstacle(name, graphs)) is not None:
-            found.append(Baseline(name, label, None, None, reason))
+            found.append(Baseline(name, meaning, None, None, reason))
             continue
         scores = [outcome.test_score for outcome in fit_baseline(name, graphs, kind, lanes)]
-        found.append(Baseline(name, label, statistics.fmean(scores), statistics.stdev(scores)))
+        found.append(Baseline(name, meaning, statistics.fmean(scores), statistics.stdev(scores)))
     return found

@@ -67,7 +67,7 @@ def asked_grid(
         division=division(splits, groups),
         target=target_of(target, task.value),
         final_runs=final_runs_of(select, final_runs),
-        baselines=BASELINES if baselines else (),
+        baselines=tuple(BASELINES) if baselines else (),
         data_dir=data_dir,
     )
 

@@ -79,7 +79,8 @@ class Lines(Progress):
         """Say once what is waited for."""
         if not self._waiting:
             self._waiting = True
-            self.note(f"Waiting for {len(cells)} cells that other processes run.")
+            which = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+            self.note(f"Waiting for {which} that other processes run.")
 
     def note(self, text: str) -> None:
         """Write a line."""

@@ -10,7 +10,7 @@ from ..errors import GnnVpaError
 from ._console import print_table
 
 _LIBRARIES = ("torch", "torch_geometric", "triton", "numpy", "scipy", "scikit-learn", "pandas")
-_EXTRAS = {"ray": "ray", "tensorboard": "tracking"}
+_EXTRAS = {"ray": "ray", "tensorboard": "tracking", "onnxscript": "onnx"}
 
 
 def info() -> None:

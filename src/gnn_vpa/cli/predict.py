@@ -71,7 +71,7 @@ def read_graphs(text: str, data_dir: Path | None) -> "GraphSet | Iterable[Any]":
     if ":" in text and path.suffix != ".zip" and path.name == text:
         made: Iterable[Any] = call_reference(text, "PyG graphs, or an iterator over them")
         return made
-    return load(text, data_dir)
+    return load(text, data_dir, target="")
 
 
 def write_predictions(

@@ -76,7 +76,7 @@ def run(
         bool,
         typer.Option(
             "--baselines",
-            help="Also the majority class and the WL kernel + SVM.",
+            help="Also majority class, forests without edges or features, WL kernel + SVM.",
             rich_help_panel=METHODS,
         ),
     ] = False,

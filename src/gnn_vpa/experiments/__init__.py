@@ -1,6 +1,6 @@
 """Experiments: grids of trainings, run so that results survive, and the results themselves."""
 
-from .baselines import BASELINES as BASELINES
+from ..baselines import BASELINES as BASELINES
 from .baselines import fit_baseline as fit_baseline
 from .cell import Cell as Cell
 from .cell import Target as Target

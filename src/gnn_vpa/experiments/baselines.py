@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Final
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from ..baselines import BASELINES
 from ..errors import UsageError
 from ..graphs import FeatureKind, GraphSet, Split, features, kind_of
 from ..graphs.targets import known
@@ -17,17 +17,6 @@ from ..training.metrics import evaluate
 from .forest import degree_numbers, forest, pooled_features
 from .predicted import score
 from .subtree_kernel import subtree_kernels
-
-#: Every baseline that `fit_baseline` knows, and what it is in words.
-LABELS: Final = {
-    "majority": "majority class",
-    "no_edges": "no edges: random forest on pooled node features",
-    "no_features": "no features: random forest on degrees and sizes",
-    "wl": "WL subtree kernel and SVM",
-}
-
-BASELINES: Final = ("majority", "wl")
-"""Those that a run adds where baselines are asked for, by name."""
 
 _LEARNED = {"labels": "several labels", "regression": "numbers"}
 _ITERATIONS = 5
@@ -100,7 +89,7 @@ def fit_baseline(
         case "wl":
             found = _svm(graphs, kind, folds, metric)
         case _:
-            raise UsageError(f"no baseline is called {name!r}: use {', '.join(LABELS)}")
+            raise UsageError(f"no baseline is called {name!r}: use {', '.join(BASELINES)}")
     return [
         _outcome(lane, graphs, metric, *predicted)
         for lane, predicted in zip(lanes, found, strict=True)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..baselines import BASELINES
 from ..training import METRICS, Protocol, Task
 from ._sqlite import damaged
-from .baselines import BASELINES
 from .cell import Cell
 from .groups import shortened
 from .identity import labels

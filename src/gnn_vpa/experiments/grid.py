@@ -8,11 +8,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..baselines import BASELINES
 from ..errors import UsageError
 from ..graphs import Division, FeatureKind, FixedDivision, GraphSet, SplitsAsked, load
 from ..paper import paper_name, resolve_name
 from ..training import Protocol, Task
-from .baselines import BASELINES
 from .cell import Cell, Target
 from .methods import known, tasks_of
 from .selection import Selection, Setting
@@ -72,7 +72,7 @@ def expand(
         target: What of the data is learned; None: their `y`.
         final_runs: Where it is given, the best setting by validation is chosen for each fold, and
             trained so often anew.
-        baselines: Of majority and wl.
+        baselines: Of majority, no_edges, no_features and wl.
         data_dir: A folder to look for data in first.
 
     Raises:

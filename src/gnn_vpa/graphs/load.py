@@ -55,7 +55,8 @@ def load(
             or a data set of PyG.
         data_dir: A folder to look in first.
         target: What is learned of each graph: an attribute of PyG's graphs, or a column as
-            `with_target` has it. None: `y`, which is TU's class where there is one.
+            `with_target` has it. None: `y`, which is TU's class where there is one. With "" nothing
+            is to be learned, and missing targets are not remarked on.
         kind: What the target is, see `with_target`.
 
     Raises:
@@ -76,7 +77,8 @@ def load(
         graphs = GraphSet.from_pyg(_listed(name), name_of(name), target or "y", kind)
     if graphs.num_edges == 0:
         raise UsageError(f"{graphs.name}: none of its graphs has an edge to pass a message along")
-    _remark(graphs)
+    if target != "":
+        _remark(graphs)
     return graphs
 
 

@@ -123,6 +123,11 @@ def missing_remark(graphs: "GraphSet") -> str | None:
     gone, noun = int((~there).sum()), _NOUNS[kind_of(graphs.y)]
     if gone == 0:
         return None
+    if gone == there.numel():
+        return (
+            f"{graphs.name}: no graph has a target, so that nothing can be learned from them; they "
+            "can be audited, and predicted for"
+        )
     left = "is missing: it is" if gone == 1 else "are missing: they are"
     return (
         f"{graphs.name}: {gone} of {there.numel()} {noun} {left} left out of the loss and of every "

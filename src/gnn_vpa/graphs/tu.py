@@ -12,6 +12,7 @@ from ..errors import GnnVpaError
 from ._archive import Archive
 from .graphset import GraphSet
 from .numbering import Numbering
+from .targets import MISSING
 
 _Array = NDArray[Any]
 
@@ -27,7 +28,7 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
     added), node and edge labels are counted from the smallest one, classes are numbered in
     sorted order, and a graph that `graph_indicator` skips has no nodes. Unlike in PyG, `y` are the
     classes where there are both classes and attributes of graphs; `with_target` chooses attributes.
-    Where there are attributes alone, they are `y`.
+    Where there are attributes alone, they are `y`; where there is neither, all classes are missing.
 
     Args:
         source: A zip (LZMA too) or an unpacked folder, anywhere.
@@ -46,8 +47,8 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
         GraphSet('TINY', graphs=2, classes=2, nodes=3, edges=2)
     """
     with Archive(Path(source)) as archive:
-        y, classes, attributes = _read_targets(archive)
-        node_graph = _read_node_graph(archive, len(y))
+        node_graph = _read_node_graph(archive)
+        y, classes, attributes = _read_targets(archive, int(node_graph[-1]) + 1)
         keys = _read_edge_keys(archive, node_graph)
         edge_attributes, edge_labels = _read_edge_attributes(archive, len(keys))
         node_labels, first_labels = _read_labels(archive, "node_labels", len(node_graph))
@@ -66,17 +67,25 @@ def read_tu(source: str | os.PathLike[str]) -> GraphSet:
         )
 
 
-def _read_targets(archive: Archive) -> tuple[_Array, tuple[int, ...] | None, _Array | None]:
+def _read_targets(
+    archive: Archive, num_graphs: int
+) -> tuple[_Array, tuple[int, ...] | None, _Array | None]:
     """Return what is learned of each graph, classes as they are called, and graphs' attributes."""
-    if _targets_of(archive) == "graph_attributes":
+    attributes = None
+    if archive.has("graph_attributes"):
         attributes = _float32(archive.table("graph_attributes", float))
+        _check_number(archive, "graph_attributes", len(attributes), num_graphs)
+    if archive.has("graph_labels"):
+        labels = archive.table("graph_labels", columns=1)[:, 0]
+        _check_number(archive, "graph_labels", len(labels), num_graphs)
+        classes, y = np.unique(labels, return_inverse=True)
+        return y, tuple(classes.tolist()), attributes
+    if attributes is not None:
         return attributes.copy(), None, attributes
-    labels = archive.table("graph_labels", columns=1)[:, 0]
-    classes, y = np.unique(labels, return_inverse=True)
-    return y, tuple(classes.tolist()), _read_attributes(archive, "graph_attributes", len(y))
+    return np.full(num_graphs, MISSING), None, None
 
 
-def _read_node_graph(archive: Archive, num_graphs: int) -> _Array:
+def _read_node_graph(archive: Archive) -> _Array:
     """Return the graph of each node, counted from 0: [nodes], sorted."""
     graph = archive.table("graph_indicator", columns=1)[:, 0]
     file = archive.file("graph_indicator")
@@ -88,20 +97,18 @@ def _read_node_graph(archive: Archive, num_graphs: int) -> _Array:
             f"{file}, line {line}: graph {graph[line - 1]} where the same or a later graph must "
             "follow: the nodes of a graph stand together, graphs count from 1"
         )
-    # Graphs between others may be without nodes, but the last one shows that the file is whole.
-    last = int(graph[-1]) if len(graph) else 0
-    if last == 0 or last != num_graphs:
-        raise GnnVpaError(
-            f"{file} ends with graph {last}, but {archive.name}_{_targets_of(archive)}.txt has "
-            f"{num_graphs}: get the archive again"
-        )
+    if len(graph) == 0:
+        raise GnnVpaError(f"{file} is empty, so that there is no graph: get the archive again")
     return graph - 1
 
 
-def _targets_of(archive: Archive) -> str:
-    """Say which part tells the graphs apart: the attributes, if there are no classes."""
-    has_classes = archive.has("graph_labels") or not archive.has("graph_attributes")
-    return "graph_labels" if has_classes else "graph_attributes"
+def _check_number(archive: Archive, part: str, lines: int, num_graphs: int) -> None:
+    """Graphs between others may be without nodes, but the last shows that the files are whole."""
+    if lines != num_graphs:
+        raise GnnVpaError(
+            f"{archive.file('graph_indicator')} ends with graph {num_graphs}, but "
+            f"{archive.name}_{part}.txt has {lines}: get the archive again"
+        )
 
 
 def _read_edge_keys(archive: Archive, node_graph: _Array) -> _Array:

@@ -58,7 +58,7 @@ def resolve_name(name: str, also: Iterable[str] = ()) -> str:
 
     Args:
         name: The name as somebody typed it.
-        also: Archives to know besides those of the paper.
+        also: Archives to know besides those of the paper and of the fair comparison.
 
     Raises:
         UsageError: There is no such data set; the message has the nearest names.
@@ -93,7 +93,8 @@ def _key(name: str) -> str:
 
 
 def _known(also: Iterable[str]) -> dict[str, str]:
-    known = {_key(name): name for name in also}
+    fair = [row["dataset"] for row in rows("fair_splits")]
+    known = {_key(name): name for name in (*also, *fair)}
     for row in rows("datasets"):
         known |= {
             _key(row[column]): row["archive"] for column in ("archive", "paper") if row[column]

@@ -1,5 +1,6 @@
 """Trained models as programs that run without gnn-vpa."""
 
+import logging
 import os
 import warnings
 from copy import deepcopy
@@ -97,14 +98,27 @@ def export_model(model: TrainedModel, path: str | os.PathLike[str], format: Form
     if format == "onnx" and (lacking := [n for n in ("onnx", "onnxscript") if not find_spec(n)]):
         raise UsageError(
             f"format: onnx needs {' and '.join(lacking)}, which PyTorch's exporter is made of: "
-            "install it, or use --format pt2"
+            "pip install 'gnn-vpa[onnx]', or use --format pt2"
         )
     program = _exported(model)
     with replacing(Path(path)) as part:
         if format == "pt2":
             torch.export.save(program, part)
         else:
-            torch.onnx.export(program, f=part, dynamo=True)
+            _write_onnx(program, part)
+
+
+def _write_onnx(program: Any, path: Path) -> None:
+    translator = logging.getLogger("onnx_ir")  # warns of each attribute that it has itself left out
+    before = translator.level
+    translator.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the exporter's, about itself
+            # One file: weights beside it would be found by the name that it is written under.
+            torch.onnx.export(program, f=path, dynamo=True, external_data=False, verbose=False)
+    finally:
+        translator.setLevel(before)
 
 
 def _exported(model: TrainedModel) -> Any:
