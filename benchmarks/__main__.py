@@ -1,7 +1,12 @@
-"""Run the benchmarks and print them as Markdown, as ``benchmarks/RESULTS.md`` holds them."""
+"""Run the benchmarks and print them as Markdown, as ``benchmarks/RESULTS.md`` holds them.
+
+``compare`` runs none: it says what became slower, by the history that earlier runs have left.
+"""
 
 import argparse
 import platform
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -13,6 +18,7 @@ from . import (
     checks,
     estimators,
     grid,
+    history,
     imports,
     loop,
     own,
@@ -26,6 +32,10 @@ from ._record import Record
 
 def main() -> None:
     options = _options()
+    if options.what == "compare":
+        text, slower = history.compare(options.history or history.FILE)
+        print(text)
+        sys.exit(slower)
     machine = (
         torch.cuda.get_device_name()
         if options.device == "cuda"
@@ -35,7 +45,12 @@ def main() -> None:
         f"Python {platform.python_version()}, torch {torch.__version__}, "
         f"PyG {torch_geometric.__version__}, {machine}"
     )
-    measures = {
+    _measures()[options.what](options, versions)
+
+
+def _measures() -> dict[str, Callable[[argparse.Namespace, str], None]]:
+    """Return the benchmarks by name."""
+    return {
         "aggregation": _aggregation,
         "training": _training,
         "probe": _probe,
@@ -47,11 +62,13 @@ def main() -> None:
         "estimators": _estimators,
         "predict": _predict,
     }
-    measures[options.what](options, versions)
 
 
 def _aggregation(options: argparse.Namespace, versions: str) -> None:
-    parts = [versions, "## Aggregation", aggregation.report(options.device, options.seconds)]
+    ratios = history.Ratios()
+    table = aggregation.report(options.device, options.seconds, ratios)
+    _remember(ratios, options)
+    parts = [versions, "## Aggregation", table]
     if options.device == "cuda":
         parts += ["## Bandwidth", aggregation.bandwidth()]
     else:
@@ -80,8 +97,10 @@ def _loop(options: argparse.Namespace, versions: str) -> None:
     record = Record(options.out, machine=versions)
     record.text(f"{versions}\n\n## An ordinary loop")
     sets = options.datasets if options.datasets != training.DATASETS else loop.DATASETS
+    ratios = history.Ratios()
     for compiled in (False, True) if options.compiled else (False,):
-        loop.report(options.device, sets, options.models, options.seconds, record, compiled)
+        loop.report(options.device, sets, options.models, options.seconds, record, ratios, compiled)
+    _remember(ratios, options)
 
 
 def _audit(options: argparse.Namespace, versions: str) -> None:
@@ -111,6 +130,11 @@ def _predict(options: argparse.Namespace, versions: str) -> None:
     predict.report(asked, options.rounds, record)
 
 
+def _remember(ratios: history.Ratios, options: argparse.Namespace) -> None:
+    if options.history:
+        history.append(ratios, options.device, options.history)
+
+
 def _write(text: str, out: Path | None) -> None:
     print(text)
     if out:
@@ -138,10 +162,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=[
-            *("aggregation", "training", "probe", "grid", "checks", "loop", "audit", "own"),
-            *("predict", "estimators"),
-        ],
+        choices=[*_measures(), "compare"],
         default="aggregation",
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
@@ -150,6 +171,15 @@ def _options() -> argparse.Namespace:
         "--out", type=Path, help="also write the tables to this file (training: row by row, behind "
         "what it holds, and as JSON lines beside it)"
     )  # fmt: skip
+    parser.add_argument(
+        "--history",
+        type=Path,
+        nargs="?",
+        const=history.FILE,
+        metavar="FILE",
+        help="aggregation and loop: add the ratios to a history, by default to "
+        f"{history.FILE.name} beside the benchmarks; compare: the history to read",
+    )
     own = parser.add_argument_group("training")
     own.add_argument(
         "--datasets",

@@ -16,6 +16,7 @@ from gnn_vpa.ops import Graph, aggregate, backend
 from gnn_vpa.pyg import convert
 
 from ._measure import Cost, captured, compare
+from .history import Ratios
 from .workloads import Workload, random_graph, standard
 
 WIDTH = 64
@@ -100,7 +101,7 @@ def grouping(work: Workload, device: str, seconds: float) -> Cost:
     return compare({"": lambda: Graph(edge_index, work.num_nodes).by_source}, device, seconds)[""]
 
 
-def report(device: str = "cpu", seconds: float = 6.0) -> str:
+def report(device: str, seconds: float, ratios: Ratios) -> str:
     lines = [
         f"Width {WIDTH}, float32, backend {backend(device)}.",
         "",
@@ -111,6 +112,10 @@ def report(device: str = "cpu", seconds: float = 6.0) -> str:
     for work in standard(device):
         check_equal(work, device)
         for name, costs in measure(work, device, seconds).items():
+            for ours, peer in ((OURS, PEER), (DROP_IN, PEER), (OURS, CSR_PEER)):
+                if peer in costs:
+                    times = {"ours": costs[ours].seconds, "peer": costs[peer].seconds}
+                    ratios.add(work.name, name, f"{ours} over {peer}", **times)
             for contender, cost in costs.items():
                 lines.append(
                     f"| {work.name} | {name} | {contender} | {cost.seconds * 1e3:.3f} ms "

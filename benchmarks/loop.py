@@ -27,6 +27,7 @@ import gnn_vpa
 from gnn_vpa.graphs import load
 
 from ._record import Record
+from .history import Ratios
 from .peer import pyg_graphs
 
 DATASETS = ("MUTAG", "IMDB-BINARY", "NCI1", "REDDIT-BINARY", "COLLAB")
@@ -147,6 +148,7 @@ def report(
     models: Sequence[str],
     seconds: float,
     record: Record,
+    kept: Ratios,
     compiled: bool = False,
 ) -> None:
     """Measure every model on every data set."""
@@ -185,3 +187,6 @@ def report(
             step = {key: 1e3 * statistics.median(own) for key, own in times.items()}
             ratios = [step["PyG"] / step[key] for key in ("converted", "grouped", "limit")]
             table.row(name, layers, *step.values(), *ratios)
+            manner = ["compiled"] if compiled else []
+            for key in ("converted", "grouped"):
+                kept.add("loop", *manner, name, layers, key, ours=step[key], peer=step["PyG"])

@@ -8,7 +8,6 @@ import pkgutil
 import subprocess
 import sys
 import tomllib
-import zipfile
 from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
@@ -127,14 +126,3 @@ def test_the_data_of_the_demo_are_part_of_the_package(root: Path) -> None:
     if (root / ".git").exists():
         command = ["git", "check-ignore", "--quiet", str(data / "MUTAG.zip")]
         assert subprocess.run(command, cwd=root).returncode == 1
-
-
-def test_a_wheel_has_the_data_of_the_demo(root: Path, tmp_path: Path) -> None:
-    pytest.importorskip("hatchling")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(command, cwd=root, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as packed:
-        assert {f"gnn_vpa/graphs/data/{name}" for name in ("MUTAG.zip", "NOTICE.md")} <= set(
-            packed.namelist()
-        )

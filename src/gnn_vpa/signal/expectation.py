@@ -88,7 +88,7 @@ def largest(graph: Graph, rectified: bool, own: bool = False) -> Mixing:
             n: one * second_moment_of_maximum(round(n), round(rho, 4), rectified) if n else 0.0
             for n in set(count)
         }
-        gain = torch.tensor([moments[n] for n in count], device=v.device).to(v).unsqueeze(1)
+        gain = torch.tensor([[moments[n]] for n in count], dtype=v.dtype, device=v.device)
         result = gain * mean * aggregate(v, graph, "sum")
         return Mixed(result + v if own else result, rho)
 

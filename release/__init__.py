@@ -1,0 +1,1 @@
+"""Is the package ready to be released? ``make release-check``."""
