@@ -22,8 +22,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 Extension: TypeAlias = Callable[[str], ModuleType]
-# What pages of the site are made from, beside docs/.
-SOURCES = ("benchmarks", "results", "src", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+NOT_SOURCES = ("build", "dist", "docs", "runs")  # of the folders in the root, for the site
 
 
 @pytest.fixture
@@ -53,8 +52,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(
                 ROOT / "docs", copy / "docs", ignore=shutil.ignore_patterns("_generated")
             )
-            for name in SOURCES:
-                (copy / name).symlink_to(ROOT / name)
+            for path in ROOT.iterdir():
+                if not path.name.startswith(".") and path.name not in NOT_SOURCES:
+                    (copy / path.name).symlink_to(path)
             command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-t", "quick"]
             done = subprocess.run(
                 [*command, "docs", "out"],

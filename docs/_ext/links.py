@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+import tomllib
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -40,6 +41,9 @@ def moved(text: str, root: Path, file: str) -> str:
         page = _page_of(target)
         if page is not None:
             return match[1] + page
+        if (root / target).is_dir():
+            project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+            return f"{match[1]}{project['urls']['Source']}/tree/main/{target}"
         return match[1] + posixpath.join("/..", target)
 
     return LINK.sub(found, text)

@@ -10,6 +10,8 @@ FILES = {
     "benchmarks/RESULTS.md": "speed",
     "CONTRIBUTING.md": "contributing",
     "CHANGELOG.md": "changelog",
+    "SECURITY.md": "security",
+    "CODE_OF_CONDUCT.md": "conduct",
 }
 
 
@@ -27,6 +29,7 @@ FOLDERS = {
         (
             *("/faq", "/glossary", "/architecture", "/support"),
             *("/_generated/project/contributing", "/_generated/project/changelog"),
+            *("/_generated/project/security", "/_generated/project/conduct"),
         ),
     ),
 }
