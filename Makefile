@@ -2,10 +2,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+DOCS   := $(VENV)/.installed-docs
+SITE   := build/site
 LOWEST := .venv-lowest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-lowest bench release-check clean
+.PHONY: help demo test check test-lowest docs bench release-check clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -13,7 +15,7 @@ help: ## list the targets
 demo: $(STAMP) ## find the right aggregation for MUTAG, and compare with the paper
 	$(BIN)/gnn-vpa demo
 
-test: check ## lint, type-check and test: all that continuous integration does
+test: check $(DOCS) ## lint, type-check and test: all that continuous integration does
 	@$(BIN)/coverage erase
 	COUNT_LINES=1 $(BIN)/pytest -n auto --dist worksteal
 	@$(BIN)/coverage combine --quiet
@@ -31,6 +33,10 @@ test-lowest: $(LOWEST)/.installed ## test with the lowest versions that pyprojec
 		tests/cli/test_errors.py tests/cli/test_options.py tests/cli/test_report.py tests/cli/test_variance.py \
 		tests/estimators tests/graphs tests/paper tests/pyg tests/signal tests/trained tests/experiments/test_store.py
 
+docs: $(DOCS) ## build the site into build/site; a warning is an error
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs $(SITE)
+	@echo 'The site: $(SITE)/index.html'
+
 bench: $(STAMP) ## measure speed and memory against PyTorch Geometric, and remember the ratios
 	$(BIN)/python -m benchmarks --history
 	$(BIN)/python -m benchmarks loop --datasets MUTAG --models GIN,GCN --history
@@ -41,13 +47,17 @@ release-check: $(STAMP) ## build, check, install and try what would be released 
 	$(BIN)/python -m release $(RELEASE)
 
 clean: ## remove the environment, caches and results
-	rm -rf $(VENV) $(LOWEST) runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf $(VENV) $(LOWEST) runs build dist docs/_generated .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("gnn-vpa needs Python 3.11 or newer, and $(PYTHON) is %d.%d: try make PYTHON=python3.12" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(DOCS): $(STAMP)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
 $(LOWEST)/.installed: pyproject.toml constraints-lowest.txt

@@ -1,5 +1,7 @@
 """The code in the pages runs, block after block, as a reader would type it; their links exist."""
 
+import contextlib
+import io
 import re
 import sys
 from pathlib import Path
@@ -7,13 +9,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [
+    *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
+    *sorted(DOCS.glob("*.md")),
+    *sorted(DOCS.glob("howto/*.md")),
+]
 
 # A block that cannot run here says why, for readers of the source: <!-- not run: needs a GPU -->
 SKIP = re.compile(r"^<!-- not run: \S.* -->\n+\Z", flags=re.MULTILINE)
 FENCE = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+each_page = pytest.mark.parametrize(
+    "page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 
 
 def blocks(text: str) -> list[str]:
@@ -48,6 +57,19 @@ def test_the_readme_shows_python_and_the_two_commands() -> None:
     assert blocks(text)
     assert "make demo" in text
     assert "make test" in text
+
+
+def test_the_verdict_in_the_readme_is_what_the_probe_says() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    shown = re.search(r"```text\n(.*?)```", text, flags=re.DOTALL)
+    assert shown is not None
+    first, *_ = blocks(text)
+    said = io.StringIO()
+    names: dict[str, object] = {}
+    exec(first, names)  # what the page imports
+    with contextlib.redirect_stdout(said):
+        exec(blocks(text[: shown.start()])[-1], names)
+    assert said.getvalue().split() == shown[1].split()
 
 
 @each_page

@@ -28,7 +28,7 @@ def write_markdown(
 
     Of each setting what the sections of the report have to say in Markdown: what came out in
     sentences, the paper's table with ours in front of it, the column p beside the paper's, every
-    cell with its z, the share of cells with |z| ≤ 2, learning curves and more. Settings and
+    cell with its z, the share of cells with ``|z| ≤ 2``, learning curves and more. Settings and
     provenance come last.
 
     Args:

@@ -20,19 +20,19 @@ def build_model(
 ) -> Model:
     """Build a model by its name, with PyTorch's and PyG's default initial weights.
 
-    =======  ===========================================  ==========================  ==============
-    name     layers, each of width 64                     head                        ``aggr``
-    =======  ===========================================  ==========================  ==============
-    ``gin``  4 x ``relu(BN(MLP(h_i + aggr_j h_j)))``,     all 5 levels (input too):   sum, mean,
-             MLP = Linear, BN, ReLU, Linear               pool, Linear, dropout; sum  max, vpa
-    ``gcn``  5 x ``relu(W1 h_i + W2 aggr_j h_j + b)``     pool, dropout, Linear to    sum, mean,
-                                                          128, ReLU, Linear           max, vpa
-    ``gat``  5 x ``relu(s_i sum_j c_ij W h_j + b)``, one  as gcn                      default, vpa
-             head, self-loops
-    ``sgc``  ``relu(W P^K x + b)``, K = 1, self-loops     as gcn                      default, vpa
-    ``deep`` gcn of 64 layers, with residuals that keep   as gcn                      as gcn
-             the variance where ``branch < 1``
-    =======  ===========================================  ==========================  ==============
+    ========  ===========================================  ==========================  =============
+    name      layers, each of width 64                     head                        ``aggr``
+    ========  ===========================================  ==========================  =============
+    ``gin``   4 x ``relu(BN(MLP(h_i + aggr_j h_j)))``,     all 5 levels (input too):   sum, mean,
+              MLP = Linear, BN, ReLU, Linear               pool, Linear, dropout; sum  max, vpa
+    ``gcn``   5 x ``relu(W1 h_i + W2 aggr_j h_j + b)``     pool, dropout, Linear to    sum, mean,
+                                                           128, ReLU, Linear           max, vpa
+    ``gat``   5 x ``relu(s_i sum_j c_ij W h_j + b)``, one  as gcn                      default, vpa
+              head, self-loops
+    ``sgc``   ``relu(W P^K x + b)``, K = 1, self-loops     as gcn                      default, vpa
+    ``deep``  gcn of 64 layers, with residuals that keep   as gcn                      as gcn
+              the variance where ``branch < 1``
+    ========  ===========================================  ==========================  =============
 
     Every model also has ``power(p)``, a sum over N neighbours times ``N^(-p)`` with any p. The same
     aggregation serves layers and readout; ``default`` (plain attention, plain
