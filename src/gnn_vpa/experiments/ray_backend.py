@@ -396,7 +396,7 @@ class RayPool:
                 # Not reached for now, or dead: the next call knows, when Ray does.
                 self._ask(actor, "probe", actor.handle.news.remote())
             else:
-                self._lose(actor, "it could not be reached", with_node=True)
+                self._lose(actor, "its node could not be reached", with_node=True)
         except errors.ObjectLostError:
             self._lose(actor, "what it sent back was lost", with_node=True)
         except errors.RayError as error:
