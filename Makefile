@@ -17,7 +17,7 @@ demo: $(STAMP) ## find the right aggregation for MUTAG, and compare with the pap
 
 test: check $(DOCS) ## lint, type-check and test: all that continuous integration does
 	@$(BIN)/coverage erase
-	COUNT_LINES=1 $(BIN)/pytest -n auto --dist worksteal
+	COUNT_LINES=1 $(BIN)/pytest -n auto --dist loadgroup
 	@$(BIN)/coverage combine --quiet
 	@echo 'Lines that the tests run, in all and of files below 80 % (why: CONTRIBUTING.md):'
 	@$(BIN)/coverage report | awk '/^TOTAL/ || ($$NF ~ /%$$/ && $$NF + 0 < 80)'

@@ -53,7 +53,7 @@ def spell_ray(arguments: Sequence[str]) -> list[str]:
     following = [*arguments[1:], ""]
     return [
         _ANY if argument == "--ray" and not _ADDRESS.fullmatch(after) else argument
-        for argument, after in zip(arguments, following, strict=True)
+        for argument, after in zip(arguments, following, strict=False)
     ]
 
 

@@ -396,10 +396,16 @@ class RayPool:
                 # Not reached for now, or dead: the next call knows, when Ray does.
                 self._ask(actor, "probe", actor.handle.news.remote())
             else:
-                self._lose(actor, "it could not be reached", with_node=True)
+                self._lose(actor, "its node could not be reached", with_node=True)
+        except errors.ObjectLostError:
+            self._lose(actor, "what it sent back was lost", with_node=True)
         except errors.RayError as error:
-            with_node = "node" in str(error) and "node has died" in str(error).replace("\n", " ")
-            self._lose(actor, _why(error, with_node), with_node)
+            if "its node has died" in str(error):
+                self._lose(actor, "its node is gone", with_node=True)
+            else:
+                is_full = "low on memory" in str(error)
+                why = "its node ran out of memory" if is_full else "its process was killed"
+                self._lose(actor, why, with_node=False)
         else:
             self._answered(actor, question, answer)
 
@@ -442,7 +448,10 @@ class RayPool:
         if question == "place":
             self._refuse(actor, _first_line(cause))
         elif question == "train":
-            if not isinstance(cause, Exception):
+            full = self._ray.exceptions.ObjectStoreFullError, self._ray.exceptions.OutOfDiskError
+            if isinstance(cause, full):
+                cause = _full("what was trained", cause)
+            elif not isinstance(cause, Exception):
                 cause = GnnVpaError(f"{actor.name}: {_first_line(error)}")
             if not isinstance(cause, GnnVpaError):
                 cause.add_note(f"On {actor.name}:\n{error.traceback_str}")
@@ -458,16 +467,6 @@ class RayPool:
     def _lose(self, actor: _Actor, why: str, with_node: bool) -> None:
         self._drop(actor)
         self._events.append(Lost(actor, why, with_node))
-
-
-def _why(error: Exception, with_node: bool) -> str:
-    text = str(error)
-    if with_node:
-        return "its node is gone"
-    if "memory" in text and "OOM" not in text.partition("causes include")[0]:
-        text = text.partition("causes include")[0]
-    is_memory = type(error).__name__ == "OutOfMemoryError" or "low on memory" in text
-    return "its node ran out of memory" if is_memory else "its process was killed"
 
 
 def _first_line(error: object) -> str:

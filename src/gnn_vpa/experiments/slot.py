@@ -211,8 +211,10 @@ def _folder(job: Job) -> Iterator[Path]:
         return
     folder = Path(tempfile.gettempdir(), f"gnn-vpa-{Path(job.token).stem}-{job.group.key}")
     folder.mkdir(mode=0o700, exist_ok=True)
-    yield folder  # where an error comes from a training, its checkpoint may be of use
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield folder
+    finally:  # a process that is killed leaves it to the next one that trains the group here
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _files(folder: Path, out: Path) -> dict[str, bytes]:
