@@ -13,7 +13,7 @@ demo: $(STAMP) ## find the right aggregation for MUTAG, and compare with the pap
 	$(BIN)/gnn-vpa demo
 
 test: check ## lint, type-check and test: all that continuous integration does
-	$(BIN)/pytest -n auto --cov --cov-report=
+	$(BIN)/pytest -n auto --dist loadgroup --cov --cov-report=
 	@echo 'Lines that the tests run, in all and of files below 80 % (why: CONTRIBUTING.md):'
 	@$(BIN)/coverage report | awk '/^TOTAL/ || ($$NF ~ /%$$/ && $$NF + 0 < 80)'
 

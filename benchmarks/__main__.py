@@ -19,6 +19,8 @@ from . import (
     peer,
     predict,
     probe,
+    scale,
+    scale_page,
     training,
 )
 from ._record import Record
@@ -46,6 +48,8 @@ def main() -> None:
         "own": _own,
         "estimators": _estimators,
         "predict": _predict,
+        "scale": _scale,
+        "ray": _ray,
     }
     measures[options.what](options, versions)
 
@@ -111,6 +115,23 @@ def _predict(options: argparse.Namespace, versions: str) -> None:
     predict.report(asked, options.rounds, record)
 
 
+def _scale(options: argparse.Namespace, versions: str) -> None:
+    if options.page:
+        print(f"Wrote {scale_page.write_page(Path())}")
+        return
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## More processes")
+    scale.report(options.processes, options.epochs or 3, record)
+
+
+def _ray(options: argparse.Namespace, versions: str) -> None:
+    from . import cluster  # which needs Ray
+
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Ray")
+    cluster.report(options.sleeping, options.small, options.kills, record)
+
+
 def _write(text: str, out: Path | None) -> None:
     print(text)
     if out:
@@ -140,7 +161,7 @@ def _options() -> argparse.Namespace:
         nargs="?",
         choices=[
             *("aggregation", "training", "probe", "grid", "checks", "loop", "audit", "own"),
-            *("predict", "estimators"),
+            *("predict", "estimators", "ray", "scale"),
         ],
         default="aggregation",
     )
@@ -176,6 +197,13 @@ def _options() -> argparse.Namespace:
     large.add_argument(
         "--memory", type=_names, default=grid.DATASETS, metavar="A,B", help="data sets; '' for none"
     )
+    more = parser.add_argument_group("scale (and --epochs)")
+    more.add_argument("--processes", type=_numbers, default=scale.PROCESSES, metavar="A,B")
+    more.add_argument("--page", action="store_true", help="only write docs/scale.md")
+    nodes = parser.add_argument_group("ray (0 leaves a part out)")
+    nodes.add_argument("--small", type=int, default=40, help="cells of a grid with and without")
+    nodes.add_argument("--sleeping", type=int, default=1000, help="cells of a tenth of a second")
+    nodes.add_argument("--kills", type=int, default=20, help="of random nodes during a run")
     return parser.parse_args()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from .analysis import Answer
     from .experiments import Progress
+    from .experiments.ray_backend import RayCluster
     from .graphs import FeatureKind, GraphSet
 
     DataSet: TypeAlias = str | Path | GraphSet | Sequence[Data] | Dataset
@@ -231,6 +233,8 @@ def run(
     seeds: int | str | Sequence[int] = 0,
     device: str | torch.device | Sequence[str | torch.device] = "auto",
     workers: int | None = None,
+    ray: bool | str = False,
+    runtime_env: Mapping[str, object] | None = None,
     out: str | Path | None = None,
     data_dir: str | Path | None = None,
     progress: Progress | None = None,
@@ -278,6 +282,9 @@ def run(
         device: auto, cpu, cuda (every GPU that is visible), some of them such as
             "cuda:0,cuda:2", or a `torch.device`; several in a list.
         workers: Number of processes, on GPUs on each of them; None: as many as help.
+        ray: Run on a Ray cluster: its address, ``host:port``; True for the one that is in use in
+            this process, that RAY_ADDRESS names or that runs here, or else one that is started.
+        runtime_env: What Ray is to prepare on its nodes: ``{"working_dir": "."}`` carries files.
         out: Folder for the results; without it, one under `runs/` named after the data sets.
         data_dir: A folder to look for data in first.
         progress: Told of each step, see `gnn_vpa.experiments.Progress`.
@@ -361,16 +368,32 @@ def run(
     if progress is not None:
         for text in (*(f"Left out: {text}." for text in grid.left_out), *grid.remarks):
             progress.note(text)
-    run_grid(
-        grid.cells,
-        out,
-        data_dir=data_dir,
-        device=_device_text(device),
-        workers=None if workers is None else whole_number(workers, "workers", least=1),
-        progress=progress,
-        tensorboard=None if tensorboard is None else path_text(tensorboard, "tensorboard"),
-    )
+    with _cluster(ray, runtime_env) as cluster:
+        run_grid(
+            grid.cells,
+            out,
+            data_dir=data_dir,
+            device=_device_text(device),
+            workers=None if workers is None else whole_number(workers, "workers", least=1),
+            progress=progress,
+            cluster=cluster,
+            tensorboard=None if tensorboard is None else path_text(tensorboard, "tensorboard"),
+        )
     return Results(out)
+
+
+def _cluster(
+    ray: object, runtime_env: Mapping[str, object] | None
+) -> AbstractContextManager[RayCluster | None]:
+    if not isinstance(ray, bool | str):
+        raise UsageError(f"ray: expected True, or an address like host:6379, got {ray!r}")
+    if not ray:
+        if runtime_env:
+            raise UsageError("runtime_env is for Ray's nodes: use it with ray=True")
+        return nullcontext()
+    from .experiments.ray_backend import connected
+
+    return connected(ray, runtime_env)
 
 
 def _either(name: str, value: Any, default: Any, spelled: str, same: Any) -> Any:

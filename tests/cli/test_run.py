@@ -309,6 +309,9 @@ def test_a_plan_lists_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--device", "cuda:0,cuda:0"], "there is no device cuda:0,cuda:0"),
+        (["--device", "cuda,cpu"], "cuda is all GPUs"),
+        (["--workers", "0"], "greater than or equal to 1"),
         (["--lr", "fast"], "--lr: expected a number above 0, got 'fast'"),
         (["--optimizer", "admw"], "--optimizer: 'admw' is unknown: did you mean adamw?"),
         (["--metric", "mae"], "'mae' is not for classes"),

@@ -85,7 +85,9 @@ class Threads:
 
     environments: ClassVar[list[Mapping[str, str]]] = []  # of all that were made
 
-    def __init__(self, orders: Sequence[Order], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, orders: Sequence[Order], environment: Mapping[str, str], *, alone: bool
+    ) -> None:
         self.environments.append(environment)
         self._threads = [
             threading.Thread(target=runner.assist, args=(order, Progress())) for order in orders

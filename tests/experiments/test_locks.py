@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,16 @@ def test_a_claim_is_exclusive_says_whose_it_is_and_goes_away(tmp_path: Path) -> 
             assert not again
         assert path.read_text()  # the loser has not touched it
     assert not path.exists()
+    with try_lock(path) as mine:
+        assert mine
+
+
+def test_a_look_at_a_free_lock_does_not_make_it_somebodys(tmp_path: Path) -> None:
+    # Another process asks whether it is abandoned, for which it holds the file for a moment.
+    path = tmp_path / "cell.lock"
+    looking = os.open(path, os.O_RDONLY | os.O_CREAT)
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    threading.Timer(0.005, os.close, [looking]).start()
     with try_lock(path) as mine:
         assert mine
 

@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from ..errors import GnnVpaError, UsageError
 from ._console import complain
+from ._ray import spell_ray
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -19,6 +20,10 @@ class ExplainingGroup(TyperGroup):
         >>> typer.Typer(cls=ExplainingGroup).info.cls.__name__
         'ExplainingGroup'
     """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed."""
+        return super().parse_args(ctx, spell_ray(args))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that ``ctx`` asks for."""

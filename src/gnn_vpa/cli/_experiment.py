@@ -8,6 +8,7 @@ import typer
 
 from ._console import complain, print_table, say
 from ._options import check_out
+from ._ray import cluster_of
 
 if TYPE_CHECKING:
     from gnn_vpa.analysis import Cell, ScoreTable
@@ -26,6 +27,8 @@ def execute(
     notes: Sequence[str] = (),
     configuration: Mapping[str, object],
     keep_models: bool = False,
+    ray: str | None = None,
+    runtime_env: Sequence[str] | None = None,
     tensorboard: Path | None = None,
 ) -> "Results":
     """Run cells into a folder, print the results beside the paper's, write and name the report."""
@@ -37,7 +40,13 @@ def execute(
 
     check_out(out)
     try:
-        with progress_of(out, resolve_devices(device)[0]) as progress, log_noted(progress):
+        with (
+            cluster_of(ray, runtime_env) as cluster,
+            progress_of(
+                out, resolve_devices(device)[0] if cluster is None else cluster.device(device)
+            ) as progress,
+            log_noted(progress),
+        ):
             for note in notes:
                 progress.note(note)
             run_grid(
@@ -49,6 +58,7 @@ def execute(
                 configuration=configuration,
                 progress=progress,
                 keep_models=keep_models,
+                cluster=cluster,
                 tensorboard=tensorboard,
             )
     except KeyboardInterrupt:

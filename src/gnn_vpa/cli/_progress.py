@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean, stdev
@@ -13,12 +13,14 @@ from rich.progress import Progress as Bars
 
 from ..escape import plain, printable
 from ..experiments import Cell, Forecast, Group, Progress, fold_scores, format_duration
+from ..experiments.progress import Grown
 from ..training import METRICS, Outcome
 from ._console import console, say
 
 # A grid of more cells has no line for each: one for each percent, and one a minute.
 _EACH = 200
 _PAUSE_S = 60.0
+_WORKERS = 12  # of other machines that are shown one by one
 
 
 class Lines(Progress):
@@ -40,6 +42,8 @@ class Lines(Progress):
         self._every = 1  # cells to a line
         self._told, self._told_at = 0, time.monotonic()  # how many were done in the last line
         self._waiting = False
+        self._at: dict[str, str] = {}  # what workers on other machines are at
+        self._listed_at = self._told_at
 
     def __enter__(self) -> Self:
         return self
@@ -63,6 +67,27 @@ class Lines(Progress):
         if (several := len(group.cells)) > 1:
             trainings = sum(cell.trainings for cell in group.cells)
             self.note(f"{group}: {several} cells, {trainings} trainings together.")
+
+    def tell(
+        self,
+        worker: str,
+        group: Group | None,
+        epoch: int | None = None,
+        grown: Iterable[Grown] = (),
+        *,
+        device: str = "",
+    ) -> None:
+        """Say once a minute what workers on other machines are at."""
+        if group is None:
+            self._at.pop(worker, None)
+            return
+        epochs = f", epoch {epoch} of {group.protocol.epochs}" if epoch and group.protocol else ""
+        self._at[worker] = f"{group}{epochs}"
+        if time.monotonic() - self._listed_at >= _PAUSE_S:
+            self._listed_at = time.monotonic()
+            shown = [f"{name}: {what}" for name, what in [*self._at.items()][:_WORKERS]]
+            more = len(self._at) - len(shown)
+            self.note("; ".join([*shown, *([f"and {more} more"] if more else [])]))
 
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Say what came out."""
@@ -128,6 +153,7 @@ class Terminal(Lines):
         )
         self._cells = self._bars.add_task("cells", total=None, left="")
         self._epochs: TaskID | None = None
+        self._workers: dict[str, TaskID] = {}
         self._since: tuple[float, int] | None = None
 
     def __enter__(self) -> Self:
@@ -161,6 +187,27 @@ class Terminal(Lines):
             format_duration(pace * (group.protocol.epochs - done)) + " left" if done > first else ""
         )
         self._bars.update(self._epochs, completed=done, left=left)
+
+    def tell(
+        self,
+        worker: str,
+        group: Group | None,
+        epoch: int | None = None,
+        grown: Iterable[Grown] = (),
+        *,
+        device: str = "",
+    ) -> None:
+        """Show a bar for what each worker on another machine is at."""
+        if group is None:
+            if (bar := self._workers.pop(worker, None)) is not None:
+                self._bars.remove_task(bar)
+            return
+        if worker not in self._workers and len(self._workers) < _WORKERS:
+            epochs = group.protocol.epochs if group.protocol else 1
+            text = plain(f"{worker}: {group}")
+            self._workers[worker] = self._bars.add_task(text, total=epochs, left="")
+        if epoch is not None and worker in self._workers:
+            self._bars.update(self._workers[worker], completed=epoch)
 
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Show what came out above the bars."""

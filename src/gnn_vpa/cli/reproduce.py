@@ -18,6 +18,7 @@ from ._options import (
     WorkersOption,
     listed,
 )
+from ._ray import RayOption, RuntimeEnvOption, planned_on
 
 _Preset = StrEnum(
     "_Preset",
@@ -57,6 +58,8 @@ def reproduce(
     variant: VariantOption = Variant.released,
     device: DevicesOption = "auto",
     workers: WorkersOption = None,
+    ray: RayOption = None,
+    runtime_env: RuntimeEnvOption = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="For the results.", show_default="runs/ and what is run"),
@@ -92,7 +95,8 @@ def reproduce(
     cells = select(cells, names) if names else cells
     out = out or Path("runs", what)
     if plan:
-        show_plan(cells, out, data_dir, device, workers=workers)
+        with planned_on(ray, runtime_env, device) as slots:
+            show_plan(cells, out, data_dir, device, workers=workers, slots=slots)
         return
     configuration = {"command": "reproduce", "what": what, "only": names, "variant": variant}
     execute(
@@ -102,5 +106,7 @@ def reproduce(
         device=device,
         workers=workers,
         configuration=configuration,
+        ray=ray,
+        runtime_env=runtime_env,
         tensorboard=tensorboard,
     )

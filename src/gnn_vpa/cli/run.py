@@ -18,6 +18,7 @@ from ._options import (
     variant_option,
     workers_option,
 )
+from ._ray import planned_on, ray_option, runtime_env_option
 from ._training_options import (
     DATA,
     METHODS,
@@ -103,6 +104,8 @@ def run(
     plan: Annotated[bool, plan_option(RUN)] = False,
     device: Annotated[str, devices_option(RUN)] = "auto",
     workers: Annotated[int | None, workers_option(RUN)] = None,
+    ray: Annotated[str | None, ray_option(RUN)] = None,
+    runtime_env: Annotated[list[str] | None, runtime_env_option(RUN)] = None,
     out: OutOption = None,
     keep_models: Annotated[
         bool,
@@ -130,6 +133,8 @@ def run(
       gnn-vpa run my/DATA.zip --model mynets:make --set hidden=64,128 --baselines
 
       gnn-vpa run mydata:load --target homo --metric rmse --repeats 10
+
+      gnn-vpa run NCI1 --seed 0,1,2 --ray head:6379
     """
     from gnn_vpa.experiments import default_folder
     from gnn_vpa.experiments.groups import shortened
@@ -175,7 +180,8 @@ def run(
     if plan:
         for note in notes:
             say(note, err=True)
-        show_plan(grid.cells, out, data_dir, device, workers=workers)
+        with planned_on(ray, runtime_env, device) as slots:
+            show_plan(grid.cells, out, data_dir, device, workers=workers, slots=slots)
         return
     said = {
         "datasets": datasets,
@@ -208,5 +214,7 @@ def run(
             **{name: value for name, value in said.items() if value is not None},
         },
         keep_models=keep_models,
+        ray=ray,
+        runtime_env=runtime_env,
         tensorboard=tensorboard,
     )

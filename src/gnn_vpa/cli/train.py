@@ -16,6 +16,7 @@ from ._options import (
     tensorboard_option,
     variant_option,
 )
+from ._ray import ray_option, runtime_env_option
 from ._training_options import (
     CHOOSING,
     DATA,
@@ -109,6 +110,8 @@ def train(
     groups: GroupsOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed.", rich_help_panel=RUN)] = 0,
     device: Annotated[str, devices_option(RUN)] = "auto",
+    ray: Annotated[str | None, ray_option(RUN)] = None,
+    runtime_env: Annotated[list[str] | None, runtime_env_option(RUN)] = None,
     tensorboard: Annotated[Path | None, tensorboard_option(RUN)] = None,
 ) -> None:
     """Train one model on a data set, and keep it for new graphs.
@@ -128,6 +131,11 @@ def train(
         aggr = "vpa"
     if not select:
         _only_with_select(folds=folds, splits=splits, groups=groups, repeats=repeats - 1)
+        if ray is not None:
+            raise UsageError(
+                "--ray is for the cross-validation of --select, which has many trainings: one "
+                "model is one training, and is trained here; leave --ray away"
+            )
     check_out(out.parent)
     training = {
         "epochs": epochs,
@@ -165,9 +173,11 @@ def train(
     )
     for text in grid.left_out:
         say(f"Left out: {text}.", err=True)
-    trained = (_chosen if select else _trained)(
-        grid.cells, out, data_dir, device, validation_fraction, seed, target, tensorboard
-    )
+    where = data_dir, device, validation_fraction, seed, target, tensorboard
+    if select:
+        trained = _chosen(grid.cells, out, *where, ray=ray, runtime_env=runtime_env)
+    else:
+        trained = _trained(grid.cells, out, *where)
     trained.save(out)
     _summary(trained, out)
     if tensorboard is not None:
@@ -245,6 +255,9 @@ def _chosen(
     seed: int,
     target: str | None,
     tensorboard: Path | None,
+    *,
+    ray: str | None,
+    runtime_env: list[str] | None,
 ) -> "TrainedModel":
     """Choose by cross-validation, then train the chosen setting on everything."""
     import math
@@ -262,8 +275,12 @@ def _chosen(
         data_dir=data_dir,
         device=device,
         configuration={"command": "train --select"},
+        ray=ray,
+        runtime_env=runtime_env,
         tensorboard=tensorboard,
     )
+    if ray is not None:
+        say("The chosen setting is trained on this machine: one model is one training.", err=True)
     found = identify(cells, data_dir)
     chosen = choose_setting(folder, found.cells)
     say(f"Chosen: {chosen.cell}")

@@ -167,7 +167,10 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Do all of it or nothing, and alone."""
+    """Do all of it or nothing, and alone; what is part of a larger whole is done with that."""
+    if connection.in_transaction:
+        yield
+        return
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

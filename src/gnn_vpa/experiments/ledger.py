@@ -4,6 +4,7 @@ from collections.abc import Container, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from .cell import Cell
 from .groups import Group, first_fold
@@ -89,40 +90,65 @@ class Ledger:
             if (cell := self.unreported.pop(key, None)) is not None:
                 self.progress.elsewhere(cell)
 
-    def record(
-        self,
-        group: Group,
-        results: Sequence[Result],
-        *,
-        session: int,
-        device: str,
-        seconds: float,
-        folds: int = 1,
-    ) -> None:
-        """Record what came of a group, and tell of it.
+    def record(self, *entries: "Entry") -> None:
+        """Record what came of groups, in one transaction, and tell of it."""
+        with self.store.together():
+            for entry in entries:
+                self.store.record(
+                    entry.results,
+                    session=entry.session,
+                    seconds=entry.alone,
+                    device=entry.device,
+                )
+        for entry in entries:
+            self._tell(entry)
 
-        Args:
-            group: The cells.
-            results: What came of each.
-            session: Whose work it was.
-            device: Where.
-            seconds: What all of them took together.
-            folds: Number of processes that divided their folds.
-        """
-        share = seconds / len(group.cells)
-        # Recorded are seconds of one process: other cells may have fewer to divide their folds.
-        alone = share * (1 if group.protocol is None else folds)
-        self.store.record(results, session=session, seconds=alone, device=device)
-        for cell in group.cells:
+    def _tell(self, entry: "Entry") -> None:
+        cells = entry.group.cells
+        for cell in cells:
             check_still_mine(self.checkpoints / f"{cell.key}.lock")
-        tidy(self.checkpoints, {cell.key for cell in group.cells})
-        for cell, outcomes, *_ in results:
+        tidy(self.checkpoints, {cell.key for cell in cells})
+        for cell, outcomes, *_ in entry.results:
             del self.unreported[cell.key]
             for outcome in outcomes:
                 if (epoch := outcome.diverged_epoch) is not None:
                     fold = outcome.fold - first_fold(cell)
                     self.progress.note(f"{cell}: fold {fold} diverged in epoch {epoch}")
-            self.progress.finish(cell, outcomes, share)
+            self.progress.finish(cell, outcomes, entry.share)
+
+
+class Entry(NamedTuple):
+    """What came of a group.
+
+    Attributes:
+        group: The cells.
+        results: What came of each.
+        session: Whose work it was.
+        device: Where.
+        seconds: What all of them took together.
+        folds: Number of processes that divided their folds.
+
+    Example:
+        >>> Entry(Group(()), [], session=1, device="cpu", seconds=6.0).folds
+        1
+    """
+
+    group: Group
+    results: Sequence[Result]
+    session: int
+    device: str
+    seconds: float
+    folds: int = 1
+
+    @property
+    def share(self) -> float:
+        """A cell's share of the seconds."""
+        return self.seconds / len(self.group.cells)
+
+    @property
+    def alone(self) -> float:
+        """The same for one process: other cells may have fewer to divide their folds."""
+        return self.share * (1 if self.group.protocol is None else self.folds)
 
 
 def tidy(checkpoints: Path, finished: Container[str]) -> None:

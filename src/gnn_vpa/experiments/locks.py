@@ -6,6 +6,7 @@ import platform
 import secrets
 import subprocess
 import sys
+import time
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,7 @@ for code, lock, path in ((10, fcntl.flock, sys.argv[1]), (11, fcntl.lockf, sys.a
         sys.exit(code)
 """
 _PATIENCE_S = 60.0
+_LOOKS, _LOOK_S = 10, 0.002  # how often a lock without an owner is asked for again
 _KINDS = {10: "flock", 11: "fcntl, which SQLite uses"}
 _trusted: set[int] = set()  # file systems whose locks this process has seen to exclude another
 
@@ -179,6 +181,7 @@ def _opened(path: Path) -> int:
 
 
 def _lock(path: Path) -> int | None:
+    looks = 0
     while True:
         handle = _opened(path)
         try:
@@ -186,8 +189,12 @@ def _lock(path: Path) -> int | None:
             if os.path.samestat(os.fstat(handle), path.stat()):
                 return handle
         except BlockingIOError:
-            os.close(handle)
-            return None
+            # A file without content has no owner: somebody looks whether it is abandoned.
+            if os.fstat(handle).st_size > 0 or looks == _LOOKS:
+                os.close(handle)
+                return None
+            looks += 1
+            time.sleep(_LOOK_S)
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -196,7 +203,7 @@ def _lock(path: Path) -> int | None:
         except BaseException:
             os.close(handle)
             raise
-        # The last owner removed the file between our opening and locking it: take the new one.
+        # Or the last owner removed the file between our opening and locking it: take the new one.
         os.close(handle)
 
 

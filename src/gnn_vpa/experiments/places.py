@@ -20,6 +20,7 @@ class Places:
         slower: By what factor each of these is slower for it than one alone.
         cells: Number of cells that there are; on cores, processes divide their folds where there
             are fewer. None: they do not.
+        start: Seconds until a process is at work; None: as was seen, see `START_S`.
 
     Example:
         >>> str(Places("processes", 4)), str(Places("GPUs", 2, each=3))
@@ -31,6 +32,7 @@ class Places:
     each: int = 1
     slower: float = 1.0
     cells: int | None = None
+    start: float | None = None
 
     @classmethod
     def of(
@@ -72,7 +74,8 @@ class Places:
             >>> [places.outlook(planned, count).seconds for count in (1, 2, 8)]
             [400.0, 204.0, 54.0]
         """
-        start = START_S["cpu" if self.unit == "processes" else "cuda"]
+        seen = START_S["cpu" if self.unit == "processes" else "cuda"]
+        start = seen if self.start is None else self.start
         share, slots = 1, count * self.each
         if self.cells is not None and 0 < self.cells < count:
             share, slots = count // self.cells, self.cells

@@ -1,6 +1,6 @@
 """What a run tells about itself while it goes on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..training import Outcome
@@ -54,6 +54,17 @@ class Progress:
     def curves(self, group: Group, grown: Sequence[Grown]) -> None:
         """Some of their folds have come so far; told about once a second."""
 
+    def tell(
+        self,
+        worker: str,
+        group: Group | None,
+        epoch: int | None = None,
+        grown: Iterable[Grown] = (),
+        *,
+        device: str = "",
+    ) -> None:
+        """A worker on another machine is at this group; None: it is idle, or gone."""
+
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """One of them is finished and recorded; of the time it has its share."""
 
@@ -101,6 +112,19 @@ class Several(Progress):
         """Tell what its folds have come to."""
         for each in self._told:
             each.curves(group, grown)
+
+    def tell(
+        self,
+        worker: str,
+        group: Group | None,
+        epoch: int | None = None,
+        grown: Iterable[Grown] = (),
+        *,
+        device: str = "",
+    ) -> None:
+        """Tell what a worker is at."""
+        for each in self._told:
+            each.tell(worker, group, epoch, grown, device=device)
 
     def finish(self, cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Tell what came out."""

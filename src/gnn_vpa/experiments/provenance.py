@@ -3,13 +3,15 @@
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import gnn_vpa
 
 from ..versions import versions
 
-__all__ = ["commit", "device_name", "versions"]
+__all__ = ["Where", "commit", "device_name", "versions"]
 
 
 def commit() -> str | None:
@@ -29,6 +31,29 @@ def commit() -> str | None:
         return _git(sources, "rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):
         return os.environ.get("GNN_VPA_COMMIT") or None
+
+
+class Where(NamedTuple):
+    """A machine, and what it has that numbers may depend on.
+
+    Attributes:
+        host: What the machine is called.
+        commit: Commit of the package's sources.
+        versions: Of the libraries.
+
+    Example:
+        >>> Where.here().host == platform.node()
+        True
+    """
+
+    host: str
+    commit: str | None
+    versions: Mapping[str, str]
+
+    @classmethod
+    def here(cls) -> "Where":
+        """Look at this machine."""
+        return cls(platform.node(), commit(), versions())
 
 
 def device_name(device: str) -> str:

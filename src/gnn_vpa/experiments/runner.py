@@ -15,15 +15,16 @@ from ..training.workers import Killed
 from .afterwards import add_ceilings, add_signals
 from .baselines import obstacle
 from .cell import Cell
-from .crew import gather
+from .crew import Crew, gather
 from .devices import resolve_devices
+from .dispatch import Cluster, run_on
 from .finals import chosen
 from .groups import Group, grouped, lanes_of
 from .identity import Identified, identify
 from .journal import FOLDER as LIVE
 from .journal import Journal, sweep
 from .kept import is_kept, kept_keys
-from .ledger import Ledger, tidy
+from .ledger import Entry, Ledger, tidy
 from .locks import check_locks, release_abandoned
 from .progress import Progress, Several
 from .provenance import device_name
@@ -35,6 +36,7 @@ from .train_group import CHECKPOINTS, GroupTrainer
 from .workers import Assistants, Order, Team, single_thread
 
 _POLL_S = 0.5
+_PATIENT = 10  # looks, until what is left of another's group is taken
 
 
 def run_grid(
@@ -47,6 +49,7 @@ def run_grid(
     progress: Progress | None = None,
     workers: int | Team | None = None,
     keep_models: bool = False,
+    cluster: Cluster | None = None,
     tensorboard: str | Path | None = None,
 ) -> None:
     """Run all cells that `out` has no results of yet, and record each when it is finished.
@@ -68,6 +71,7 @@ def run_grid(
             cells than cores, several divide the folds of one. On GPUs it is the number for each of
             them: one, or several where NVIDIA's multi-process service is there and they pay.
         keep_models: Whether to write the chosen weights of each fold into the folder `models`.
+        cluster: Other machines to run the cells on, see `ray_backend.connected`; None: this one.
         tensorboard: A folder to write learning curves into for TensorBoard, if it is to have them.
 
     Raises:
@@ -84,7 +88,9 @@ def run_grid(
     """
     progress = progress or Progress()
     board = None if tensorboard is None else TensorBoard(tensorboard)
-    devices = resolve_devices(device)
+    if cluster is not None and workers is not None:
+        raise UsageError("--workers: with --ray there are as many as nodes have cores or GPUs")
+    devices = resolve_devices(device) if cluster is None else [cluster.device(device)]
     checkpoints = Path(out) / CHECKPOINTS
     with Store(out) as store, ExitStack() as stack:
         finished = store.finished()
@@ -115,21 +121,27 @@ def run_grid(
             journal = stack.enter_context(Journal(out, devices[0]))
             progress = Several(progress, journal, board or Progress())
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
-        if pending:
+        if pending and cluster is not None:
+            run_on(
+                cluster,
+                _stages(pending),
+                store,
+                data,
+                out=Path(out),
+                device=devices[0],
+                progress=progress,
+                configuration=configuration or {},
+                keep=keep,
+            )
+        elif pending:
             session = store.begin(device_name(devices[0]), configuration or {})
             for stage in _stages(pending):
                 order = Order(stage, Path(out), data_dir, devices[0], keep=keep)
                 order = replace(order, tensorboard=None if board is None else board.folder)
                 try:
                     with gather(order, devices, data, workers, progress) as crew:
-                        mine = crew.mine
-                        rescue = Rescue(mine, progress)
-                        worker = _Worker(store, session, data, progress, mine, rescue)
-                        with Assistants(crew.others, crew.environment) as assistants:
-                            if crew.is_watched:
-                                worker.watch(assistants)
-                            with single_thread(mine.device):
-                                worker.run()
+                        rescue = Rescue(crew.mine, progress)
+                        _Worker(store, session, data, progress, crew.mine, rescue).run_with(crew)
                 finally:
                     release_abandoned(checkpoints)
             store.end(session)
@@ -181,7 +193,7 @@ class _Worker:
     progress: Progress
     order: Order
     rescue: Rescue | None = None  # of cells whose process was killed; None: not done here
-    is_idle: bool = False  # whether others had taken all cells when it last looked
+    idle: int = 0  # how often in a row others had taken all cells
 
     def __post_init__(self) -> None:
         order, progress = self.order, self.progress
@@ -197,26 +209,37 @@ class _Worker:
             abandoned: list[Cell] = []
             for group in self._grouped(pending):
                 with ExitStack() as locks:
-                    mine = ledger.claim_group(group, locks, taken, abandoned, self.is_idle)
+                    is_idle = self.idle >= _PATIENT
+                    mine = ledger.claim_group(group, locks, taken, abandoned, is_idle)
                     # Without those that are taken the rest may be less alike.
                     for rest in self._grouped(mine):
                         self._try(rest)
                         ledger.look_around()
             ledger.look_around()
-            self.is_idle = len(taken) + len(abandoned) == len(pending)
+            self.idle = self.idle + 1 if len(taken) + len(abandoned) == len(pending) else 0
             if abandoned and not taken and self.rescue is not None:
                 abandoned = self.rescue.run(abandoned)
                 ledger.look_around()
-            elif taken and self.is_idle:
+            elif taken and self.idle:
                 self.progress.wait(taken)
                 time.sleep(_POLL_S)
             pending = taken if self.rescue is None else [*taken, *abandoned]
         if self.rescue is not None:
             self.rescue.check()
 
-    def watch(self, assistants: Assistants) -> None:
+    def run_with(self, crew: Crew) -> None:
+        """Run each cell once, together with processes beside this one."""
+        watched = crew.is_watched
+        with Assistants(crew.others, crew.environment, alone=watched) as others:
+            if watched:
+                self._watch(others)
+            if not watched or self.ledger.unreported:
+                with single_thread(self.order.device):
+                    self.run()
+
+    def _watch(self, others: Assistants) -> None:
         """Let other processes train, and tell what they finish, until they have left."""
-        while assistants.are_at_work():
+        while others.are_at_work():
             self.ledger.look_around()
             time.sleep(_POLL_S)
         self.ledger.look_around()
@@ -243,12 +266,14 @@ class _Worker:
         started = time.perf_counter()
         results = self.train(group, self.data[group.content], chosen(group, self.store))
         self.ledger.record(
-            group,
-            results,
-            session=self.session,
-            device=self.order.device,
-            seconds=time.perf_counter() - started,
-            folds=self.order.folds,
+            Entry(
+                group,
+                results,
+                session=self.session,
+                device=self.order.device,
+                seconds=time.perf_counter() - started,
+                folds=self.order.folds,
+            )
         )
 
 

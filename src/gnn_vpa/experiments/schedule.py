@@ -24,9 +24,9 @@ cores."""
 # processes are beside each other: medians over the paper's data sets. For what nothing was seen of.
 _TYPICAL_NS = {"gin": 11.0, "gcn": 8.0, "sgc": 4.5, "gat": 14.0}
 _OF_MAX = 3.0  # as much for max as for a linear aggregation
-# Lanes share what a step costs: a group takes as long as if it had so many lanes more than it has
-# (NCI1 on an H200: an epoch of 10 lanes takes 47.6 ms, of 30 lanes 81.8 ms).
-_LANES_OF_STEP = 18
+LANES_OF_STEP = 18
+"""Lanes share what a step costs: a group takes as long as if it had so many lanes more than it has
+(NCI1 on an H200: an epoch of 10 lanes takes 47.6 ms, of 30 lanes 81.8 ms)."""
 _WORTH = 0.97  # a division is worth it from here on: estimates are rough
 
 
@@ -179,9 +179,9 @@ class _Size(NamedTuple):
     def parts(self, cut: _Cut) -> list[float]:
         """Return the seconds of the parts: all cost a step's share, which lanes share."""
         lanes = self.lanes / (self.runs * self.methods)
-        whole = self.lanes + _LANES_OF_STEP
+        whole = self.lanes + LANES_OF_STEP
         return [
-            self.seconds * (runs * methods * lanes + _LANES_OF_STEP) / whole
+            self.seconds * (runs * methods * lanes + LANES_OF_STEP) / whole
             for runs in _evenly(self.runs, cut.by_run)
             for methods in _evenly(self.methods, cut.by_method)
         ]
@@ -302,13 +302,14 @@ def outlook(
     whole, alone = makespan(seconds, slots, start, first), makespan(seconds, slots)
     total, before = sum(seconds), sum(each.seconds for each in known)
     if total == 0:
-        limit = "nothing that takes time"
-    elif whole >= 2 * alone:
+        return Outlook(slots, whole, "nothing that takes time")
+    uneven, more = alone * slots / total, total / before
+    if whole >= 2 * alone:
         limit = "the start of processes"
-    elif alone <= 1.05 * total / slots:
+    elif max(uneven, more) < 1.05:
         limit = "the work itself"
-        if total >= 1.05 * before:
-            limit += f", {total / before - 1:.0%} more of it in {len(parts)} smaller groups"
+    elif more >= uneven:
+        limit = f"that {len(parts)} smaller groups take {more - 1:.0%} more work"
     elif alone <= 1.05 * max(seconds):
         longest = max(parts, key=lambda each: each.seconds)
         limit = f"the longest group, {longest.group}"

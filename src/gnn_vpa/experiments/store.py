@@ -1,10 +1,9 @@
 """Results that survive: one SQLite file a run."""
 
 import json
-import platform
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +15,7 @@ from ..training import Outcome
 from . import _sqlite
 from .cell import Cell
 from .groups import first_fold
-from .provenance import commit, versions
+from .provenance import Where
 from .signals import Signal
 
 FILE = "results.sqlite"
@@ -103,14 +102,23 @@ class Store:
             sql = "SELECT id, key FROM cells WHERE id > ? ORDER BY id"
             return self._connection.execute(sql, (number,)).fetchall()
 
-    def begin(self, device: str, configuration: Mapping[str, object]) -> int:
-        """Record that a session of work starts, and with what; return its number."""
+    def begin(
+        self, device: str, configuration: Mapping[str, object], where: Where | None = None
+    ) -> int:
+        """Record that a session of work starts, and with what; return its number.
+
+        Args:
+            device: What is trained on, in words.
+            configuration: What was asked for.
+            where: The machine and what it has; None: this one.
+        """
+        where = where or Where.here()
         values = {
             "started": _now(),
-            "host": platform.node(),
+            "host": where.host,
             "device": device,
-            "commit": commit(),
-            "versions": json.dumps(versions()),
+            "commit": where.commit,
+            "versions": json.dumps(where.versions),
             "configuration": json.dumps(configuration),
         }
         with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
@@ -134,6 +142,12 @@ class Store:
                 "DO UPDATE SET name = min(name, excluded.name), classes = excluded.classes",
                 values,
             )
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write all that is recorded within, or nothing: one wait for the disk, not many."""
+        with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
+            yield
 
     def record(
         self,

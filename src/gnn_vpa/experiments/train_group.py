@@ -21,6 +21,10 @@ CHECKPOINTS = "checkpoints"
 """The folder of what is being trained, in the folder of a run."""
 
 
+class DeviceLostError(GnnVpaError):
+    """A device cannot be used, or no longer; what was trained there may be trained elsewhere."""
+
+
 @dataclass(frozen=True)
 class GroupTrainer:
     """Trains groups of cells, one after the other.
@@ -195,7 +199,7 @@ def _explained(device: str) -> Iterator[None]:
         reason = str(error).partition("\n")[0]
         if not reason.startswith("CUDA error"):
             raise
-        raise GnnVpaError(
+        raise DeviceLostError(
             f"{device} cannot be used ({reason}). What is finished is kept: run the same command "
             "again when it can, or with --device cpu."
         ) from error

@@ -217,13 +217,18 @@ class Assistants:
     Args:
         orders: What each of them is asked to do.
         environment: Variables that they have beside those of this process.
+        alone: Whether this process leaves all trainings to them.
     """
 
     def __init__(
-        self, orders: Sequence[Order], environment: Mapping[str, str] | None = None
+        self,
+        orders: Sequence[Order],
+        environment: Mapping[str, str] | None = None,
+        *,
+        alone: bool = False,
     ) -> None:
         self._orders, self._environment = orders, environment
-        self._count = 1 + len(orders)
+        self._count = len(orders) + (not alone)
         self._assistants: list[Assistant] = []
 
     def __enter__(self) -> Self:
@@ -252,7 +257,7 @@ class Assistants:
     def _watch(self, assistant: Assistant) -> None:
         assistant.attend()
         if (how := assistant.killed()) is not None:
-            self._count -= 1
+            self._count = max(1, self._count - 1)  # without any other, this one goes on
             left = "1 process" if self._count == 1 else f"{self._count} processes"
             _log.warning("%s: going on with %s; that cell is trained again.", how, left)
 

@@ -9,8 +9,10 @@ from .build import check as check
 from .build import conversion as conversion
 from .build import own_model as own_model
 from .build import unused_edge_features as unused_edge_features
+from .factories import adopt as adopt
 from .factories import elsewhere as elsewhere
 from .factories import factory as factory
 from .factories import is_own as is_own
 from .factories import register as register
+from .source import modules_of as modules_of
 from .source import source_hash as source_hash

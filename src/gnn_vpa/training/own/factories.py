@@ -15,6 +15,7 @@ Factory = Callable[..., nn.Module]
 
 _BY_NAME: dict[str, Factory] = {}  # the latest of each name: a cell of a notebook may run again
 _BY_SOURCE: dict[tuple[str, str], Factory] = {}
+_ADOPTED: dict[tuple[str, str], Factory] = {}  # another process has looked at their source
 
 
 def is_own(model: str) -> bool:
@@ -71,6 +72,8 @@ def factory(name: str, source: str = "") -> Factory:
         >>> factory("torch.nn:Linear").__name__
         'Linear'
     """
+    if (adopted := _ADOPTED.get((name, source))) is not None:
+        return adopted
     found = _BY_SOURCE.get((name, source)) or _BY_NAME.get(name) or import_reference(name)
     if not callable(found) or isinstance(found, nn.Module):
         raise UsageError(
@@ -83,6 +86,17 @@ def factory(name: str, source: str = "") -> Factory:
             "model is another method."
         )
     return found
+
+
+def adopt(name: str, source: str, factory: Factory) -> None:
+    """Take a function that another process has sent, and vouches to have this source.
+
+    Example:
+        >>> adopt("elsewhere:make", "0123456789abcdef", nn.Linear)
+        >>> factory("elsewhere:make", "0123456789abcdef") is nn.Linear
+        True
+    """
+    _ADOPTED[name, source] = factory
 
 
 def elsewhere(name: str) -> str | None:

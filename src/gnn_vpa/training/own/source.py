@@ -39,12 +39,29 @@ def source_hash(factory: Callable[..., Any]) -> str:
         16
     """
     found: dict[str, str] = {}
+    _add(factory, found)
+    return hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()[:16]
+
+
+def modules_of(factory: Callable[..., Any]) -> list[ModuleType]:
+    """Return the user's modules that a factory needs, and that other machines may not have.
+
+    Example:
+        >>> modules_of(source_hash)
+        []
+    """
+    found: dict[str, str] = {}
+    _add(factory, found)
+    modules = [sys.modules[name] for name in found if name in sys.modules]
+    return [module for module in modules if _is_users(module)]
+
+
+def _add(factory: Callable[..., Any], found: dict[str, str]) -> None:
     module = sys.modules.get(factory.__module__ or "")
     if module is not None and _is_file(module) and "<locals>" not in factory.__qualname__:
         _add_module(module, found)
     else:
         _add_object(factory, found)
-    return hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()[:16]
 
 
 def _is_file(module: ModuleType) -> bool:
