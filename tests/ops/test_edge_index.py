@@ -5,7 +5,7 @@ import torch
 from torch_geometric import EdgeIndex
 
 from gnn_vpa import UsageError
-from gnn_vpa.ops import Graph, _csr, aggregate
+from gnn_vpa.ops import Graph, _counting, _csr, aggregate
 
 NODES = 7
 
@@ -38,7 +38,7 @@ def test_what_it_remembers_is_used(
     order: str, generator: torch.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edge_index = sorted_edges(order, generator).fill_cache_()
-    monkeypatch.setattr(_csr._counting, "transposed", None)  # would fail if it were called
+    monkeypatch.setattr(_counting, "transposed", None)  # would fail if it were called
     graph = Graph(edge_index)
     source, target = edge_index.as_tensor()
     for csr, row, col in ((graph.by_target, target, source), (graph.by_source, source, target)):

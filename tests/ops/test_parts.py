@@ -41,8 +41,8 @@ def test_values_and_gradients_of_both_orders(
     torch.testing.assert_close(found, torch.autograd.grad(expected, parts, g, retain_graph=True))
     found, wanted = (torch.autograd.grad(o, parts, g, create_graph=True) for o in (out, expected))
     torch.testing.assert_close(
-        torch.autograd.grad(sum(t.square().sum() for t in found), parts),
-        torch.autograd.grad(sum(t.square().sum() for t in wanted), parts),
+        torch.autograd.grad([t.square().sum() for t in found], parts),
+        torch.autograd.grad([t.square().sum() for t in wanted], parts),
     )
 
 

@@ -131,7 +131,7 @@ def transpose(csr: CSR, num_cols: int) -> CSR:
         csr.col, rows(csr.rowptr, csr.col.numel()), num_cols, csr.rowptr.numel() - 1
     )
     edge = position if csr.edge is None else csr.edge[position]
-    return measured(CSR(rowptr, col, edge, col.shape[0]))
+    return CSR(rowptr, col, edge, col.shape[0])
 
 
 def grouped(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:

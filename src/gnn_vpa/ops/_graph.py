@@ -20,6 +20,7 @@ from ._csr import (
     is_on_host,
     is_plain_list,
     is_readable,
+    measured,
     moved,
     readout,
     rows,
@@ -189,6 +190,8 @@ class Graph:
             return self._by_source
         with trainable():
             by_source = transpose(self.by_target, self.num_sources)
+            if not is_on_host(by_source.col):  # there it is measured already
+                by_source = measured(by_source)
         if not _is_transformed():
             self._by_source = by_source
         return by_source
