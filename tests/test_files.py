@@ -20,6 +20,7 @@ _ALLOWED = {
     "graphs/cache.py": {"save_file"},  # to the path that `replacing` gives
     "graphs/download.py": {"open", "replace"},  # goes on with what has arrived
     "experiments/locks.py": {"open"},  # a lock has no content to lose
+    "experiments/mps.py": {"open"},  # what another program writes while it starts
     "experiments/tensorboard.py": {"open"},  # a file that grows, as TensorBoard reads it
     "training/checkpoint.py": {"save"},  # to memory
     "training/own/source.py": {"dump"},  # a syntax tree, to a text
