@@ -132,6 +132,23 @@ def test_curves_grow_beside_those_that_are_finished(run: Run) -> None:
     ]  # fmt: skip
 
 
+def test_a_cell_that_is_recorded_is_not_shown_as_running_too(run: Run) -> None:
+    first, second = run.cell("sum"), run.cell("vpa")
+    curves = np.ones((3, 4), np.float32)
+    with Journal(run.folder, "cpu") as journal:
+        grown = [Grown(cell, 0, curves) for cell in (first, second)]
+        journal.tell("one", Group((first,)), 4, grown[:1])
+        journal.tell("two", Group((first, second)), 4, grown)
+        journal.write()
+        run.finish(first)  # and the journal does not know it yet
+        found = Watched(run.folder).state()
+    assert [at["worker"] for at in found["running"]] == ["two"]
+    (picture,) = found["pictures"]
+    assert [(line["name"], line["growing"]) for line in picture["lines"]] == [
+        ("sum", False), ("vpa", True),
+    ]  # fmt: skip
+
+
 def test_of_a_large_grid_a_part_is_drawn_and_the_rest_is_counted(run: Run) -> None:
     run.finish(*(run.cell("vpa", seed=seed) for seed in range(10)))
     run.finish(*(run.cell("vpa", dataset=f"set {n}") for n in range(12)))

@@ -80,7 +80,7 @@ class Watched:
         status = "running" if is_running else "stopped" if open_ else "finished"
         if not is_running and not done and not open_:
             status = "waiting"
-        workers = [(entry, at) for entry in entries for at in entry.workers]
+        workers = _at_work(entries, keys)
         left = self._left(in_force, keys, workers) if is_running else None
         return {
             "status": status,
@@ -186,6 +186,16 @@ class Watched:
             ],
             "pictures_left_out": max(0, len(names) - _PICTURES),
         }
+
+
+def _at_work(entries: Iterable[Entry], finished: set[str]) -> list[tuple[Entry, Mapping[str, Any]]]:
+    """Return what workers are at; what is recorded a journal may still tell for a second."""
+    return [
+        (entry, {**at, "lines": [line for line in at["lines"] if line["key"] not in finished]})
+        for entry in entries
+        for at in entry.workers
+        if not finished.issuperset(at["cells"])
+    ]
 
 
 def _kind(pace: Pace) -> Kind:
