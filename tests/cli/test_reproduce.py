@@ -7,6 +7,7 @@ from gnn_vpa import experiments
 from gnn_vpa.cli import _experiment, _plan
 from gnn_vpa.cli._app import app
 from gnn_vpa.experiments import Cell, expand, run_grid, select
+from gnn_vpa.experiments.places import Slots
 from gnn_vpa.host import Host
 from gnn_vpa.training import Protocol
 
@@ -100,6 +101,19 @@ def test_a_plan_without_results_calibrates_and_writes_nothing(
     result = _reproduce("table1", "--only", "sgc,mutag", "--plan", "--out", str(out))
     assert result.stdout.endswith("from a few epochs on the smallest data set.\n")
     assert not out.exists()
+
+
+def test_a_plan_for_a_cluster_of_gpus_does_not_time_this_hosts_cores(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_plan, "resolve_device", lambda _: "cpu")
+    cells = expand(["MUTAG"], ["gin"]).cells
+    _plan.show_plan(cells, tmp_path / "none", None, "auto", slots=Slots(2, "cuda"))
+    output = capsys.readouterr().out
+    assert "GIN sum, mean, vpa on MUTAG\t3\t30\t-\t-\t1 s" in output
+    assert "2 (here)\t" in output
+    assert "4 cells would run in 2 slots: about" in output
+    assert "no GPU is here to tell" in output
 
 
 def test_a_plan_without_the_data(

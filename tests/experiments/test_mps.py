@@ -92,9 +92,10 @@ def test_it_is_started_for_a_run_and_ended_with_it(service: Service) -> None:
         assert (sharing.processes, sharing.is_served) == (mps.PROCESSES, True)
         folder = Path(sharing.environment["CUDA_MPS_PIPE_DIRECTORY"])
         assert (folder / "running").exists()
+        assert Path(sharing.environment["CUDA_MPS_LOG_DIRECTORY"]).is_dir()
         assert "CUDA_MPS_PIPE_DIRECTORY" not in os.environ
     assert service.says() == ["started", "ended"]
-    assert not folder.exists()
+    assert not folder.parent.exists()
     assert notes == ["3 processes on cuda, which share it by NVIDIA's multi-process service."]
 
 

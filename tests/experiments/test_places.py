@@ -3,7 +3,7 @@
 import pytest
 
 from gnn_vpa.experiments import Cell, Group, Team, mps
-from gnn_vpa.experiments.places import Places
+from gnn_vpa.experiments.places import Places, Slots
 from gnn_vpa.experiments.schedule import START_S, Planned
 from gnn_vpa.training import Task
 
@@ -39,6 +39,6 @@ def test_gpus_have_several_processes_where_the_service_is_there(
 
 
 def test_a_cluster_is_counted_by_its_slots() -> None:
-    places = Places.of(["cpu"], _LONG, Team(2), slots=4)
+    places = Places.of(["cpu"], _LONG, Team(2), slots=Slots(4, "cuda"))
     assert str(places) == " in 4 slots"
     assert places.outlook(_LONG, 4).seconds == 119 + START_S["cuda"]

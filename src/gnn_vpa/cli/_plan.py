@@ -1,12 +1,13 @@
 """What ``--plan`` shows: what would run, how much of it at once, and how long it will take."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
 from ..experiments import (
     Cell,
+    Estimate,
     Group,
     Identified,
     Needs,
@@ -20,17 +21,20 @@ from ..experiments import (
     identify,
     needs,
     paces_of_run,
+    resolve_device,
     resolve_devices,
     time_models,
 )
+from ..experiments.groups import shares_steps
 from ..experiments.memory import DataSize, memory_of_process, reason
-from ..experiments.places import Places
-from ..experiments.schedule import Planned, doublings, expect
+from ..experiments.places import Places, Slots
+from ..experiments.schedule import Planned, doublings, expect, typical_paces
 from ..experiments.workers import asked
 from ..host import Host
 from ._console import complain, print_table, progress, say
 from ._options import check_out
 
+_FAR = 3.0  # within what factor another machine's paces are trusted
 _MOST_ROWS = 12  # methods that are shown one by one; more are summed up by data set
 
 
@@ -41,7 +45,7 @@ def show_plan(
     device: str,
     *,
     workers: int | None = None,
-    slots: int | None = None,
+    slots: Slots | None = None,
 ) -> None:
     """Show what is done and what would run, without training more than a moment.
 
@@ -51,11 +55,12 @@ def show_plan(
         data_dir: A folder to look for data in first.
         device: Where to train.
         workers: Number of processes, on GPUs on each of them.
-        slots: How many groups a cluster trains side by side; None: this host alone.
+        slots: What a cluster has; None: this host alone.
     """
     check_out(out)
-    devices = resolve_devices(device)
+    devices = resolve_devices(device) if slots is None else [slots.device]
     device = devices[0]
+    is_here = slots is None or not shares_steps(device) or resolve_device("auto") != "cpu"
     with progress("Looking at the data"):
         found = identify(cells, data_dir, dataset_names(out))
     for note in found.notes:
@@ -67,7 +72,11 @@ def show_plan(
         return
     paces, basis = paces_of_run(out, device), "from the cells that are finished"
     is_timed = not paces
-    if is_timed:
+    if is_timed and not is_here:
+        sizes_here = {content: DataSize.of(graphs) for content, graphs in found.data.items()}
+        paces = typical_paces(rest, sizes_here)
+        basis = "as an H200 would take that three processes share: no GPU is here to tell"
+    elif is_timed:
         with progress("Training each model for a moment to see how quick it is here"):
             paces = time_models(rest, data_dir=data_dir, device=device)
         basis = "from a few epochs on the smallest data set"
@@ -75,7 +84,7 @@ def show_plan(
     groups = grouped(rest, "cuda")
     sizes: dict[str, DataSize] = {}
     with progress("Looking at the data"):
-        wanted = list(_needs(groups, found, device, sizes))
+        wanted = list(_needs(groups, found, device if is_here else None, sizes))
     host, need = Host.here(), memory_of_process(rest, sizes)
     team = Team.of(device, len(rest), workers, host, need)
     rows = [_Row.of(*of_group, paces) for of_group in zip(groups, wanted, strict=True)]
@@ -91,7 +100,8 @@ def show_plan(
     expected = estimate(rest, paces)
     if expected.is_known:
         here = places.outlook(planned, places.count)
-        expected = replace(expected, seconds=here.seconds)
+        factor = expected.factor if is_here else max(expected.factor, _FAR)
+        expected = Estimate(here.seconds, factor)
         if len(planned) > 1:
             _show_outlook(planned, places)
     before = len(cells) - len(rest)
@@ -162,9 +172,9 @@ def _by_dataset(rows: Sequence[_Row]) -> list[_Row]:
 
 
 def _needs(
-    groups: Sequence[Group], found: Identified, device: str, sizes: dict[str, DataSize]
+    groups: Sequence[Group], found: Identified, device: str | None, sizes: dict[str, DataSize]
 ) -> Iterator[Needs | None]:
-    """Yield what each group needs; None where that cannot be known: no data, or no training.
+    """Yield what each group needs; None where that cannot be known: no data, training or device.
 
     The sizes of the data sets that are here are noted in `sizes`.
     """
@@ -172,4 +182,4 @@ def _needs(
         graphs = found.data.get(group.content)
         if graphs is not None:
             sizes[group.content] = DataSize.of(graphs)
-        yield None if graphs is None else needs(group, graphs, device)
+        yield None if graphs is None or device is None else needs(group, graphs, device)

@@ -11,6 +11,7 @@ import typer
 from ..errors import UsageError
 
 if TYPE_CHECKING:
+    from ..experiments.places import Slots
     from ..experiments.ray_backend import RayCluster
 
 _ADDRESS = re.compile(r"auto|local|(ray://)?[^\s/]+:[0-9]+")
@@ -79,10 +80,16 @@ def cluster_of(ray: str | None, runtime_env: Sequence[str] | None) -> "Iterator[
 @contextmanager
 def planned_on(
     ray: str | None, runtime_env: Sequence[str] | None, device: str
-) -> Iterator[int | None]:
+) -> "Iterator[Slots | None]":
     """Tell how many groups a cluster can train at a time; None: no cluster is asked for."""
+    from ..experiments.places import Slots
+
     with cluster_of(ray, runtime_env) as cluster:
-        yield None if cluster is None else cluster.slots(cluster.device(device))
+        if cluster is None:
+            yield None
+        else:
+            where = cluster.device(device)
+            yield Slots(cluster.slots(where), where)
 
 
 def _runtime_env(settings: Sequence[str]) -> dict[str, Any]:

@@ -170,7 +170,11 @@ def _service() -> Iterator[dict[str, str]]:
         return
     # Sockets have short names: a folder for temporary files may be too deep.
     folder = tempfile.mkdtemp(prefix="gnn-vpa-mps-", dir="/tmp")
-    environment = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
+    environment = {
+        f"CUDA_MPS_{name}_DIRECTORY": str(Path(folder, name.lower())) for name in ("PIPE", "LOG")
+    }
+    for path in environment.values():
+        Path(path).mkdir()
     guard = subprocess.Popen(
         ["sh", "-c", _GUARD, CONTROL, folder],
         stdin=subprocess.PIPE,

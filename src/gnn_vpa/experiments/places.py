@@ -2,11 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from .groups import shares_steps
 from .mps import GAIN, processes_for
 from .schedule import START_S, Outlook, Planned, outlook
 from .workers import Team, asked
+
+
+@dataclass(frozen=True)
+class Slots:
+    """What a cluster has.
+
+    Attributes:
+        count: How many groups it trains side by side.
+        device: On what.
+
+    Example:
+        >>> Slots(8, "cuda").count
+        8
+    """
+
+    count: int
+    device: Literal["cpu", "cuda"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +59,7 @@ class Places:
         planned: Sequence[Planned],
         team: Team,
         workers: int | None = None,
-        slots: int | None = None,
+        slots: Slots | None = None,
         *,
         is_timed: bool = False,
     ) -> "Places":
@@ -52,11 +70,11 @@ class Places:
             planned: What is to be trained.
             team: How processes would share the cores.
             workers: Number of processes that was asked for, on GPUs on each of them.
-            slots: How many groups a cluster trains side by side; None: this host alone.
+            slots: What a cluster has; None: this host alone.
             is_timed: Whether what is planned was timed by one process, with nobody beside it.
         """
         if slots is not None:
-            return cls("slots", slots)
+            return cls("slots", slots.count, start=START_S[slots.device])
         if not shares_steps(devices[0]):
             return cls("processes", team.cells * team.folds, cells=len(planned))
         each = processes_for(devices, planned, workers or asked())
