@@ -76,7 +76,7 @@ def test_a_cell_is_recorded_whole_or_not_at_all(tmp_path: Path, toy: GraphSet) -
 def test_a_finished_cell_is_not_recorded_again(tmp_path: Path, toy: GraphSet) -> None:
     with Store(tmp_path) as store:
         _record(store, toy)
-        with pytest.raises(sqlite3.IntegrityError):
+        with pytest.raises(GnnVpaError, match="has recorded the same cell"):
             _record(store, toy)
     assert len(read_folds(tmp_path)) == 2
 
