@@ -64,5 +64,5 @@ $(LOWEST)/.installed: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/pip install --quiet --constraint constraints-lowest.txt torch
 	$(LOWEST)/bin/pip install --quiet --constraint constraints-lowest.txt --editable . \
-		hypothesis pytest pytest-cov pytest-xdist PyYAML
+		hypothesis pytest coverage pytest-xdist PyYAML
 	@touch $@

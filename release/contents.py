@@ -12,7 +12,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 LINKS = {"Source", "Documentation", "Changelog", "Issues", "Paper"}
 NOTICES = ("LICENSE", "NOTICE")
 # Data that the package needs: files of every kind that is not Python.
-DATA = {".zip", ".md", ".csv", ".html", ".css", ".typed"}
+DATA = {".zip", ".md", ".csv", ".html", ".css", ".js", ".typed"}
 
 
 def files_of(archive: Path) -> dict[str, bytes]:

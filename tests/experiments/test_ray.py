@@ -176,7 +176,7 @@ def test_killed_nodes_and_workers_lose_nothing_and_nodes_that_join_are_used(
         begun = _until(lambda: len(found := _begun(tmp_path)) == 3 and found)
         os.kill(next(iter(begun)), signal.SIGKILL)
         _until(lambda: len(_begun(tmp_path)) == 4)  # another process has taken its place
-        victim = nodes.list_all_nodes()[1]
+        victim = next(n for n in nodes.worker_nodes if not n._ray_params.num_gpus)
         nodes.remove_node(victim, allow_graceful=False)
         nodes.add_node(num_cpus=1)
         _until(lambda: len(_begun(tmp_path)) == 5 or failures)

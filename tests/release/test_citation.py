@@ -25,7 +25,7 @@ def test_the_citation_is_of_this_version(root: Path) -> None:
 def test_every_file_of_data_has_a_notice(root: Path) -> None:
     notice = (root / "NOTICE").read_text("utf-8")
     package = root / "src" / "gnn_vpa"
-    ours = {".py", ".html", ".css", ".typed", ".md"}  # written for gnn-vpa
+    ours = {".py", ".html", ".css", ".js", ".typed", ".md"}  # written for gnn-vpa
     data = [p for p in package.rglob("*") if p.is_file() and p.suffix not in {*ours, ".pyc"}]
     assert len(data) >= 7
     for path in data:

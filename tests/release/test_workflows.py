@@ -123,7 +123,7 @@ def test_the_lowest_versions_are_those_that_the_package_allows() -> None:
 
 def test_the_tools_of_the_tests_are_the_same_with_the_lowest_versions() -> None:
     lowest, newest = pins("constraints-lowest.txt"), pins("constraints.txt")
-    for tool in ("hypothesis", "pytest", "pytest-cov", "pytest-xdist", "pyyaml"):
+    for tool in ("hypothesis", "pytest", "coverage", "pytest-xdist", "pyyaml"):
         assert lowest[tool] == newest[tool]
 
 

@@ -24,8 +24,8 @@ def global_vpa_pool(x: Tensor, batch: Tensor | None, size: int | None = None) ->
         >>> global_vpa_pool(torch.ones(5, 1), torch.tensor([0, 0, 0, 0, 1]))
         tensor([[2.],
                 [1.]])
-        >>> global_vpa_pool(torch.ones(9, 1), None)
-        tensor([[3.]])
+        >>> global_vpa_pool(torch.ones(16, 1), None)
+        tensor([[4.]])
     """
     dim = -1 if x.dim() == 1 else -2
     out: Tensor = VPAggregation()(x, batch, dim_size=size, dim=dim)
