@@ -146,7 +146,7 @@ def check(contender: Contender, device: str) -> None:
             weights = [p for p in model.parameters() if p.requires_grad]
             found.append((scores, *torch.autograd.grad(scores.square().sum(), weights)))
     # Sums of large numbers that cancel are as exact as these numbers are.
-    largest = max(float(one.abs().max()) for one in found[1])
+    largest = max(float(one.detach().abs().max()) for one in found[1])
     torch.testing.assert_close(found[0], found[1], rtol=1e-8, atol=1e-10 * max(largest, 100))
 
 

@@ -123,7 +123,7 @@ def _results_table(heading: str) -> list[dict[str, str]]:
 
 
 def _range(least: float, most: float) -> str:
-    return f"{least:.2g}x to {most:.2g}x"
+    return f"{least:.3g}x to {most:.3g}x"
 
 
 def _spread(values: list[float]) -> str:

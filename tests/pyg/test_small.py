@@ -14,7 +14,7 @@ from gnn_vpa.ops import aggregate as by_kernels
 from gnn_vpa.ops.internal import attend_by_parts
 from gnn_vpa.pyg import _aggregation, _loops, _propagate, _small
 from gnn_vpa.pyg._norm import vp_gcn_norm
-from gnn_vpa.pyg._small import SUMMED, Small, aggregate, ungrouped
+from gnn_vpa.pyg._small import Small, aggregate, ungrouped
 
 AGGREGATIONS = ["sum", "mean", "vpa", "power(0.3)"]
 
@@ -161,19 +161,19 @@ def test_a_changed_tensor_has_other_edges(on_the_cpu: list[Small]) -> None:
 
 def test_what_the_kernels_alone_can_do_is_left_to_them() -> None:
     x, edge_index = torch.randn(9, 4), edges()
-    assert ungrouped(edge_index, x, 9, SUMMED) is not None
-    assert ungrouped(edge_index, x.half(), 9, SUMMED) is None
-    assert ungrouped(edge_index.int(), x, 9, SUMMED) is None
-    assert ungrouped(edge_index, torch.empty(9, 1 << 20), 9, SUMMED) is None
+    assert ungrouped(edge_index, x, 9) is not None
+    assert ungrouped(edge_index, x.half(), 9) is None
+    assert ungrouped(edge_index.int(), x, 9) is None
+    assert ungrouped(edge_index, torch.empty(9, 1 << 21), 9) is None
     torch.use_deterministic_algorithms(True)
     try:
-        assert ungrouped(edge_index, x, 9, SUMMED) is None
+        assert ungrouped(edge_index, x, 9) is None
     finally:
         torch.use_deterministic_algorithms(False)
     with use_backend("reference"):
-        assert ungrouped(edge_index, x, 9, SUMMED) is None
-    assert _small.small(edge_index, x, 9, SUMMED) is None  # no GPU
-    small = ungrouped(edge_index, x, 9, SUMMED)
+        assert ungrouped(edge_index, x, 9) is None
+    assert _small.small(edge_index, x, 9) is None  # no GPU
+    small = ungrouped(edge_index, x, 9)
     assert small is not None
     weight = torch.rand(25)
     right = by_kernels(x, edge_index, "vpa", weight)
@@ -185,7 +185,7 @@ def test_an_edge_out_of_range_is_refused(wrong: int) -> None:
     edge_index = edges()
     edge_index[1, 3] = wrong
     with pytest.raises(UsageError, match=f"target index {wrong} is out of range: expected 0 to 8"):
-        ungrouped(edge_index, torch.randn(9, 4), 9, SUMMED)
+        ungrouped(edge_index, torch.randn(9, 4), 9)
 
 
 @pytest.mark.gpu

@@ -15,14 +15,14 @@ from ..ops.internal import power_sum
 from ._norm import vp_gcn_norm, vp_softmax
 from ._propagate import VPMessagePassing
 from ._rebind import reads, rebound, same_code
-from ._small import SUMMED, WEIGHTED, Small, aggregate
+from ._small import Small, aggregate
 from ._types import OptInt, OptTensor
 
 
 class VPSum(VPMessagePassing):
     """A sum or mean of messages, as ``sum / sqrt(N)``; its ``aggr_module`` is a VPAggregation."""
 
-    _small_up_to = SUMMED
+    _takes_small = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let a layer that adds each node to its sum, as GIN does, do both at once."""
@@ -37,7 +37,7 @@ class VPSum(VPMessagePassing):
 class VPWeightedSum(VPMessagePassing):
     """A sum or mean of messages times ``edge_weight``, as ``sum / sqrt(sum w^2)``."""
 
-    _small_up_to = SUMMED
+    _takes_small = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let the aggregation see the weights."""
@@ -86,7 +86,7 @@ class VPWeights(VPMessagePassing):
 class VPNormalised(VPWeights):
     """A layer that normalises by degree, with fourth roots in the place of square roots."""
 
-    _small_up_to = WEIGHTED
+    _takes_small = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let ``forward`` call ``vp_gcn_norm`` where it calls ``gcn_norm``."""

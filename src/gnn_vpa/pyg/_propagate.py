@@ -29,7 +29,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
     """
 
     _linear: ClassVar[bool] = False  # is the message the source's feature times a weight?
-    _small_up_to: ClassVar[int] = 0  # numbers gathered: does ``_fused`` know ungrouped edges?
+    _takes_small: ClassVar[bool] = False  # does ``_fused`` know edges that are not grouped?
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep PyG from writing code for the class, which fails for some names and instances."""
@@ -130,8 +130,8 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         num_targets = len(source if target is None else target)
         if size is not None and tuple(size) != (len(source), num_targets):
             return None
-        if self._small_up_to > 0 and target is not None and type(edge_index) is Tensor:
-            edges = small(edge_index, source, num_targets, self._small_up_to)
+        if self._takes_small and target is not None and type(edge_index) is Tensor:
+            edges = small(edge_index, source, num_targets)
             if edges is not None:
                 return source, edges
         graph = known_graph(edge_index, len(source), num_targets)

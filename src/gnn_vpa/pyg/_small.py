@@ -18,8 +18,7 @@ from ..errors import UsageError
 from ..ops import Graph, observe
 from ..ops.internal import Mark, is_untraced, memorable, memory, power
 
-SUMMED = 1 << 23  # numbers that a sum gathers: of more our kernels make up for grouping …
-WEIGHTED = 1 << 25  # … and of more with weights
+_MOST = 1 << 25  # numbers that are gathered: of more, our kernels make up for grouping
 _TYPES = (torch.float32, torch.float64)  # half types are summed in float32, by our kernels
 
 _known = memory()
@@ -102,21 +101,20 @@ def _lined_up(values: Tensor, x: Tensor) -> Tensor:
     return values.view(*values.shape, *[1] * (x.dim() - values.dim()))
 
 
-def small(edge_index: Tensor, x: Tensor, num_targets: int, most: int) -> Small | None:
+def small(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
     """Return the edges of a small batch on a GPU, or None where they are to be grouped.
 
     Args:
         edge_index: ``[2, num_edges]``.
         x: What is gathered, ``[num_sources, ...]``.
         num_targets: Number of targets.
-        most: How many numbers are gathered at most.
     """
-    return ungrouped(edge_index, x, num_targets, most) if edge_index.is_cuda else None
+    return ungrouped(edge_index, x, num_targets) if edge_index.is_cuda else None
 
 
-def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int, most: int) -> Small | None:
+def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
     """Return edges as they are, on any device, or None where this way does not serve."""
-    if edge_index.dim() != 2 or len(edge_index) != 2 or not _serves(edge_index, x, most):
+    if edge_index.dim() != 2 or len(edge_index) != 2 or not _serves(edge_index, x):
         return None
     seen = (len(x), num_targets, Mark(edge_index))
     known: tuple[object, Small] | None = _known.get(edge_index)
@@ -132,14 +130,12 @@ def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int, most: int) -> Sma
 
 def may_be_small(edge_index: Tensor, width: int) -> bool:
     """Say whether edges are likely to be small for features of so many numbers a node."""
-    return edge_index.is_cuda and edge_index.shape[-1] * width <= WEIGHTED
+    return edge_index.is_cuda and edge_index.shape[-1] * width <= _MOST
 
 
 def small_readout(index: Tensor, x: Tensor, num_targets: int | None) -> Small | None:
     """Return the groups of a small batch's nodes on a GPU, or None where they are to be grouped."""
-    if not index.is_cuda or index.dim() != 1 or len(index) != len(x):
-        return None
-    if not _serves(index, x, SUMMED):
+    if not index.is_cuda or index.dim() != 1 or len(index) != len(x) or not _serves(index, x):
         return None
     if num_targets is None:
         num_targets = int(index.max()) + 1 if len(index) > 0 else 0
@@ -162,13 +158,13 @@ def _is_plain(weight: Tensor, x: Tensor, graph: Small, entry: Aggregation) -> bo
     return fits and not entry.squares_weights
 
 
-def _serves(edges: Tensor, x: Tensor, most: int) -> bool:
+def _serves(edges: Tensor, x: Tensor) -> bool:
     """Say whether these edges and features may take this way."""
     return (
         x.dtype in _TYPES
         and edges.dtype == torch.int64
         and x.dim() in (2, 3)
-        and edges.shape[-1] * (x.numel() // max(len(x), 1)) <= most
+        and edges.shape[-1] * (x.numel() // max(len(x), 1)) <= _MOST
         and x.device == edges.device
         and memorable(edges)
         and type(edges) is Tensor

@@ -18,7 +18,7 @@ from ._forms import VPWeights
 from ._loops import append_self_loops, counting, keep_self_loops
 from ._memory import add_self_loops, remove_self_loops
 from ._rebind import rebound
-from ._small import WEIGHTED, Small, may_be_small
+from ._small import Small, may_be_small
 from ._types import OptInt, OptTensor
 
 
@@ -26,8 +26,7 @@ class VPAttention(VPWeights):
     """Attention divided by ``sqrt(sum_j c_ij^2)`` over the weights used, after dropout."""
 
     normalizer_grad: bool = False
-    _linear = True
-    _small_up_to = WEIGHTED
+    _linear = _takes_small = True
     _in_parts = False  # is the attention of edges left to ``propagate``?
     _forward: ClassVar[Callable[..., Any]]  # the parent's
     _traceable: ClassVar[Callable[..., Any]]  # the same, where self-loops that are there stay

@@ -76,7 +76,7 @@ class VPTransformerConv(VPAttention, TransformerConv):  # type: ignore[misc]
         # Edge features make every value its own, an edges x features tensor by definition.
         return self.lin_edge is None and super()._unwatched(kwargs)
 
-    _small_up_to = 0
+    _takes_small = False
 
     def _fused(self, source: Tensor, graph: Any, kwargs: dict[str, Any]) -> Tensor:
         query, key = kwargs["query"], kwargs["key"]
