@@ -15,9 +15,10 @@ help: ## list the targets
 demo: $(STAMP) ## find the right aggregation for MUTAG, and compare with the paper
 	$(BIN)/gnn-vpa demo
 
+# One process more than cores: tests of processes mostly wait.
 test: check $(DOCS) ## lint, type-check and test: all that continuous integration does
 	@$(BIN)/coverage erase
-	COUNT_LINES=1 $(BIN)/pytest -n auto --dist loadgroup
+	COUNT_LINES=1 $(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist loadgroup
 	@$(BIN)/coverage combine --quiet
 	@echo 'Lines that the tests run, in all and of files below 80 % (why: CONTRIBUTING.md):'
 	@$(BIN)/coverage report | awk '/^TOTAL/ || ($$NF ~ /%$$/ && $$NF + 0 < 80)'

@@ -30,7 +30,7 @@ def curves_of(outcome: Outcome) -> np.ndarray:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
 @pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
 @pytest.mark.parametrize("features", ["ones", "degree", "labels"])
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 def test_tasks_side_by_side_equal_the_plain_loop(
     toy: GraphSet,
     reference: ModuleType,
@@ -74,6 +74,7 @@ def test_graphs_without_nodes(
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
+@pytest.mark.sampled(3)
 def test_a_giant_among_single_nodes(
     uneven: GraphSet, reference: ModuleType, planned: None, family: list[Task]
 ) -> None:

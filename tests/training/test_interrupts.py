@@ -65,6 +65,7 @@ def assert_same(got: list[Outcome], expected: list[Outcome]) -> None:
 
 @pytest.mark.parametrize("press_in", [1, 3, 6, 7, 9, 12])
 @pytest.mark.parametrize("long", [False, True], ids=["short epochs", "long epochs"])
+@pytest.mark.sampled(6)
 def test_after_ctrl_c_only_the_rest_is_trained(
     toy: GraphSet,
     lanes: list[Lane],

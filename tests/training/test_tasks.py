@@ -80,7 +80,7 @@ def check(
 @pytest.mark.parametrize("missing", [False, True], ids=["all there", "some missing"])
 @pytest.mark.parametrize(("kind", "protocol"), KINDS)
 @pytest.mark.parametrize(("model", "aggr"), MODELS)
-@pytest.mark.sampled(32)
+@pytest.mark.sampled(16)
 def test_every_kind_of_task_equals_the_plain_loop(
     toys: Toys,
     reference: ModuleType,
@@ -100,6 +100,7 @@ def test_every_kind_of_task_equals_the_plain_loop(
 
 @pytest.mark.parametrize("engine", ["layered", "planned"])
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda own: "-".join(map(str, own.values())))
+@pytest.mark.sampled(8)
 def test_every_setting_equals_the_plain_loop(
     toys: Toys,
     reference: ModuleType,
@@ -117,6 +118,7 @@ def test_every_setting_equals_the_plain_loop(
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
+@pytest.mark.sampled(3)
 def test_lanes_of_one_step_have_settings_of_their_own(
     toys: Toys, reference: ModuleType, planned: None, optimizer: str, schedule: str
 ) -> None:
@@ -218,6 +220,7 @@ class Killed(Exception):
     ],
     ids=lambda own: "-".join(map(str, own)),
 )
+@pytest.mark.sampled(4)
 def test_what_was_interrupted_goes_on_to_the_same_bits(
     toys: Toys,
     tmp_path: Path,
