@@ -74,8 +74,11 @@ def test_a_hook_sees_the_steps_and_changes_no_number(
     handle = register(lambda *args: seen.append(args[-1]))
     found = [layer(x, edge_index), *gradients(layer, x, edge_index)]
     assert seen
+    # Gradients that cancel are as exact as what they are made of.
+    largest = max(float(wanted.detach().abs().max()) for wanted in expected)
+    exact = {torch.float32: 1e-5, torch.float64: 1e-13}[x.dtype] * max(largest, 1.0)
     for result, wanted in zip(found, expected, strict=True):
-        torch.testing.assert_close(result, wanted)
+        torch.testing.assert_close(result, wanted, rtol=10 * exact, atol=exact)
     handle.remove()
     seen.clear()
     layer(x, edge_index)
