@@ -13,7 +13,7 @@ import gnn_vpa
 from gnn_vpa.auditing import Audit
 from gnn_vpa.auditing._twins import twins_of
 from gnn_vpa.errors import UsageError
-from gnn_vpa.graphs import alike, ceiling, load, splits
+from gnn_vpa.graphs import GraphSet, alike, ceiling, load, splits
 from gnn_vpa.graphs.alike import right_at_best
 
 from .conftest import PATH, Make
@@ -101,6 +101,16 @@ def test_without_classes_the_rest_is_told(
     assert graphs[0].y is labels  # the caller's graphs stay as they are
     json.loads(found.to_json())
     assert said in found.to_html()
+
+
+@pytest.mark.parametrize(("count", "said"), [(6, "The graphs have no"), (1, "Some graphs have no")])
+def test_graphs_of_a_set_may_lack_classes(toys: Make, count: int, said: str) -> None:
+    graphs = GraphSet.from_pyg(toys(3), "some")
+    y = graphs.y.clone()
+    y[:count] = -1
+    found = gnn_vpa.audit(replace(graphs, y=y), baselines=True)
+    assert found.findings[0].text.startswith(said)
+    assert (found.classes, found.last.ceiling, found.baselines) == (None, None, ())
 
 
 def test_a_label_may_be_any_whole_number(toys: Make) -> None:

@@ -14,10 +14,12 @@ from ..errors import UsageError
 from ..graphs import GraphSet, load
 from ..graphs.load import name_of
 from ..graphs.reference import call_reference
+from ..graphs.targets import known
 
 Source = str | os.PathLike[str] | GraphSet | Iterable[Data]
 
 UNLABELLED = "the graphs have no labels"
+PARTLY_LABELLED = "some graphs have no label"
 NO_CLASSES = "the labels are numbers, not classes"
 ONE_CLASS = "all graphs are of one class"
 
@@ -41,7 +43,7 @@ def given(data: Source, data_dir: str | os.PathLike[str] | None = None) -> Given
     if isinstance(data, str) and _is_reference(data):
         return _own(_listed(call_reference(data, "a list of PyG Data objects"), data), data)
     if isinstance(data, str | os.PathLike | GraphSet):
-        graphs = load(data, data_dir)
+        graphs = load(data, data_dir, target="")  # what is missing is among the findings
         return Given(graphs, _without_classes(graphs.y))
     return _own(_listed(data, "data"), name_of(data))
 
@@ -81,6 +83,9 @@ def _own(graphs: list[Data], name: str = "custom") -> Given:
 def _without_classes(y: Tensor) -> str | None:
     if y.dim() != 1 or y.is_floating_point():
         return NO_CLASSES
+    there = known(y)
+    if not bool(there.all()):
+        return PARTLY_LABELLED if bool(there.any()) else UNLABELLED
     return ONE_CLASS if bool((y == y[:1]).all()) else None
 
 
