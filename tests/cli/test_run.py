@@ -102,6 +102,7 @@ def test_a_function_that_was_edited_gives_other_results_and_never_the_old_ones(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two edits within a second
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # of another test: a copy would have it
 
     def run(edges: str) -> tuple[str, str]:
         (tmp_path / "mine.py").write_text(
@@ -357,3 +358,16 @@ def test_curves_for_tensorboard_are_written_and_named(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert f"tensorboard --logdir {board}" in result.stdout
     assert len(list(board.glob("SGC+vpa on MUTAG */fold */events.out.tfevents.*"))) == 2
+
+
+def test_tables_of_several_settings_can_be_told_apart_in_a_pipe(tmp_path: Path) -> None:
+    arguments = ["--model", "sgc", "--aggr", "vpa", "--width", "8,16", *QUICK]
+    result = _run("MUTAG", *arguments, "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    tables = result.stdout.split("data set\tmethod")
+    assert len(tables) == 3
+    titles = [table.splitlines()[-1] for table in tables[:2]]
+    assert [("width=8" in title, "width=16" in title) for title in sorted(titles)] == [
+        (False, True),
+        (True, False),
+    ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ._console import complain, print_table, say
+from ._console import complain, console, print_table, say
 from ._options import check_out
 from ._ray import cluster_of
 
@@ -87,7 +87,8 @@ def print_results(results: "Results") -> None:
 
     print_answer(results.answer)
     curves = dict(split_by_setting(results.curves))
-    for setting, folds in split_by_setting(results.folds):
+    settings = list(split_by_setting(results.folds))
+    for setting, folds in settings:
         table = score_table(folds)
         columns = list(table.datasets)
         header = ["data set", "method", "ours", "paper", "difference", "z"]
@@ -95,7 +96,10 @@ def print_results(results: "Results") -> None:
         if not any(row[3] for row in rows):
             header, rows = header[:3], [row[:3] for row in rows]
         say("")
-        print_table(f"{capital(table.measure.label)}: {setting}", header, rows)
+        title = f"{capital(table.measure.label)}: {setting}"
+        if len(settings) > 1 and not console().is_terminal:
+            say(title)  # a pipe gets tables without titles, and these look alike
+        print_table(title, header, rows)
         if chosen := list(chosen_rows(folds)):
             print_table("What was chosen in each fold, by validation alone", HEADER, chosen)
         for sentence in findings(folds):
