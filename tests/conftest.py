@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 import torch
 
@@ -44,11 +45,24 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["GNN_VPA_WORKERS"] = "1"
 
 
+# Each test draws the same random numbers, whatever ran before ----------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Seed every global source of random numbers before a test's first fixture."""
+    seed = item.config.option.seed
+    torch.manual_seed(seed)
+    numpy.random.seed(seed)  # noqa: NPY002  scikit-learn and PyG draw from the global source
+    random.seed(seed)
+
+
 # Of large grids of parameters a part is run ------------------------------------------------------
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let somebody ask for all that ``sampled`` leaves out."""
+    """Let somebody ask for all that ``sampled`` leaves out, and for other random numbers."""
+    parser.addoption("--seed", type=int, default=0, help="seed of the random numbers in each test")
     parser.addoption("--every", action="store_true", help="run sampled tests with every parameter")
 
 

@@ -14,7 +14,7 @@ Steps = Sequence[Step]
 
 _STRONG = 2.0  # an aggregation that changes the variance by more is named
 _FAR = 100.0  # so is a network that changes it by more from its first layer to its last
-_ALIKE = 0.05  # neighbours are alike if the distance falls below this, and to this share
+_ALIKE = 0.05  # neighbours are alike below this distance, and become so at this share of the first
 _EQUAL = 0.01  # gains that differ by less are one
 _ROUNDING = 1e-9  # an energy below this share of the squares is none
 _DEAD = 0.95  # share of zeros
@@ -257,9 +257,12 @@ def _oversmoothing(steps: Steps) -> Iterator[Symptom]:
     if len(known) < 2:
         return
     first, last = known[0], known[-1]
-    if last.distance > _ALIKE * max(first.distance, _ALIKE) or last.distance >= _ALIKE:
+    alike_from_the_start = first.distance < _ALIKE
+    if last.distance >= _ALIKE:
         return
-    if first.distance < _ALIKE:  # they have not become so
+    if not alike_from_the_start and last.distance > _ALIKE * first.distance:
+        return
+    if alike_from_the_start:
         like = "the same features" if _equal(first) else "features of nearly the same direction"
         text = (
             f"Neighbours have {like} at {first.name}, and in {titled(last)} hardly differ: "
