@@ -18,6 +18,7 @@ from typing import Any
 import numpy
 import pytest
 import torch
+from hypothesis import settings
 
 from . import lines
 
@@ -36,6 +37,9 @@ BROWSERS = ("chromium", "google-chrome", "chrome")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give each parallel worker one thread, so that workers do not fight over the cores."""
+    # Before any test is read: its examples are the same in every run, unless another seed is asked.
+    settings.register_profile("tests", derandomize=config.option.seed == 0)
+    settings.load_profile("tests")
     if "PYTEST_XDIST_WORKER" in os.environ:
         torch.set_num_threads(1)
     # In the background of a shell interrupts are ignored, by children too: tests send some.
