@@ -170,10 +170,13 @@ def test_too_few_members_are_found_before_anything_is_trained(
     assert fake_fit.calls == []
 
 
-def test_features_that_the_data_do_not_have_are_refused(fake_fit: FakeFit, tmp_path: Path) -> None:
+def test_features_that_the_data_do_not_have_are_refused_and_leave_no_folder(
+    fake_fit: FakeFit, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="MUTAG"):
-        run_grid(_cells(features="labels"), tmp_path, device="cpu")
+        run_grid(_cells(features="labels"), tmp_path / "run", device="cpu")
     assert fake_fit.calls == []
+    assert not (tmp_path / "run").exists()
 
 
 def test_leftovers_of_a_killed_process_are_removed(fake_fit: FakeFit, tmp_path: Path) -> None:

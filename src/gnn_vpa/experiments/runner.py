@@ -1,7 +1,7 @@
 """Running a grid: each cell once, whatever happens in between."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from .provenance import device_name
 from .remarks import remarks
 from .rescue import Rescue
 from .store import Store, dataset_names
+from .store import finished as finished_in
 from .tensorboard import TensorBoard
 from .train_group import CHECKPOINTS, GroupTrainer
 from .workers import Assistants, Order, Team, single_thread
@@ -92,26 +93,23 @@ def run_grid(
         raise UsageError("--workers: with --ray there are as many as nodes have cores or GPUs")
     devices = resolve_devices(device) if cluster is None else [cluster.device(device)]
     checkpoints = Path(out) / CHECKPOINTS
+    found = identify(cells, data_dir, dataset_names(out))
+    pending = _checked(found, finished_in(out))  # what is refused leaves no folder behind
     with Store(out) as store, ExitStack() as stack:
         finished = store.finished()
         tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
         sweep(Path(out) / LIVE)
-        found = identify(cells, data_dir, dataset_names(out))
         for note in found.notes:
             progress.note(note)
         cells, data = found.cells, found.data
-        pending = [cell for cell in cells if cell.key not in finished]
+        pending = [cell for cell in pending if cell.key not in finished]
         keep = kept_keys(cells) if keep_models else frozenset()
         if lacking := [key for key in keep & finished if not is_kept(Path(out), key)]:
             progress.note(
                 f"{len(lacking)} cell(s) were finished before, without models: for theirs run into "
                 "a new folder."
             )
-        for cell in pending:
-            if cell.content in found.absent:
-                raise found.absent[cell.content]
-        _check(pending, data)
         for text in remarks(pending, data):
             progress.note(text)
         pending = [cell for cell in pending if _is_possible(cell, data[cell.content], progress)]
@@ -277,9 +275,18 @@ class _Worker:
         )
 
 
-def _check(cells: Iterable[Cell], data: Mapping[str, GraphSet]) -> None:
+def _checked(found: Identified, finished: set[str]) -> list[Cell]:
+    """Return the cells that are not finished, if the data of all of them are there and fit."""
+    pending = [cell for cell in found.cells if cell.key not in finished]
+    for cell in pending:
+        if cell.content in found.absent:
+            raise found.absent[cell.content]
+    _check(pending, found.data)
+    return pending
+
+
+def _check(cells: Sequence[Cell], data: Mapping[str, GraphSet]) -> None:
     """Find what is wrong with the data before hours are spent on the cells before it."""
-    cells = list(cells)
     seen = {(cell.content, cell.task.features): cell for cell in cells}
     for cell in seen.values():
         with _about(cell):
