@@ -14,7 +14,9 @@ import pytest
 
 from gnn_vpa.errors import GnnVpaError
 from gnn_vpa.experiments import Cell, Group, finished, locks, run_grid
-from gnn_vpa.experiments.journal import FOLDER, Journal, journals, plans, sweep, thinned
+from gnn_vpa.experiments.curve_lines import thinned
+from gnn_vpa.experiments.journal import Journal
+from gnn_vpa.experiments.journal_files import FOLDER, journals, plans, sweep
 from gnn_vpa.experiments.progress import Grown
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.training import Protocol, Task

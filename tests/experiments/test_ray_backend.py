@@ -11,7 +11,9 @@ import pytest
 from gnn_vpa.errors import GnnVpaError, UsageError
 from gnn_vpa.experiments import expand, ray_backend
 from gnn_vpa.experiments.asked import model_list
+from gnn_vpa.experiments.ray_actor import actor_class
 from gnn_vpa.experiments.ray_backend import RayCluster, connected
+from gnn_vpa.experiments.ray_pool import explained, room_of
 from gnn_vpa.graphs import GraphSet
 
 
@@ -103,7 +105,7 @@ def test_without_the_extra_the_message_says_what_to_install(
 
 def test_what_runs_on_a_node_travels_without_the_package() -> None:
     cloudpickle = pytest.importorskip("ray.cloudpickle", reason="Ray is not installed")
-    content = cloudpickle.dumps(ray_backend._actor())
+    content = cloudpickle.dumps(actor_class())
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in sys.modules if name.partition(".")[0] == "gnn_vpa"]:
             patch.setitem(sys.modules, name, None)
@@ -115,7 +117,7 @@ def test_what_runs_on_a_node_travels_without_the_package() -> None:
 
 
 def test_a_model_that_cannot_be_read_on_a_node_is_said() -> None:
-    problem, place = ray_backend._actor()("cpu", b"no pickle").place()
+    problem, place = actor_class()("cpu", b"no pickle").place()
     assert place is None
     assert "--runtime-env working_dir=." in problem
 
@@ -148,7 +150,7 @@ def test_a_full_object_store_is_said(toy: GraphSet) -> None:
     ray = SimpleNamespace(exceptions=errors, put=put)
     with (
         pytest.raises(GnnVpaError, match=r"no room for the data set toy .*--object-store-memory"),
-        ray_backend._explained(ray, "the data set toy"),
+        explained(ray, "the data set toy"),
     ):
         ray.put(toy)
 
@@ -165,4 +167,4 @@ def test_a_full_object_store_is_said(toy: GraphSet) -> None:
     ],
 )
 def test_room_of_a_node(resources: dict[str, float], device: str, room: int) -> None:
-    assert ray_backend._room({"Resources": resources}, device, 10**9) == room
+    assert room_of({"Resources": resources}, device, 10**9) == room

@@ -10,43 +10,30 @@ A run does not depend on any of this: what cannot be written is left out.
 """
 
 import json
-import math
 import os
 import platform
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self
-
-import numpy as np
+from typing import Self
 
 from ..files import write_whole
 from ..training import Outcome
 from ..training.seldom import Seldom
-from ..training.task import Curves
 from .cell import Cell
-from .estimate import Kind, kind_of, work_of
+from .curve_lines import line_of
+from .estimate import kind_of, work_of
 from .groups import Group
-from .locks import is_abandoned, try_lock
+from .journal_files import FOLDER, FORMAT, LOCK, NEWS, PLAN, sweep
+from .locks import try_lock
 from .progress import Grown, Progress
 
-FOLDER = "live"
-"""Where the journals are in the folder of a run."""
-
-POINTS = 120  # of a curve that are told
-_FORMAT = 1
 _PAUSE_S = 1.0
 _FIRST_S = 0.2
-_FRESH_S = 60.0  # news that are younger are believed where no lock can be looked at
-_LOCK, _NEWS, _PLAN = ".lock", ".now.json", ".plan.json"
-
-
-# Writing ------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -74,6 +61,7 @@ class Journal(Progress):
 
     Example:
         >>> import tempfile
+        >>> from gnn_vpa.experiments.journal_files import journals
         >>> from gnn_vpa.training import Task
         >>> cell = Cell("MUTAG", Task("gin", "vpa"), content="5b996644")
         >>> with tempfile.TemporaryDirectory() as folder, Journal(folder, "cpu") as journal:
@@ -98,7 +86,7 @@ class Journal(Progress):
     def __enter__(self) -> Self:
         with suppress(OSError):
             name = f"{self._pid}-{secrets.token_hex(4)}"
-            if self._stack.enter_context(try_lock(self._folder / f"{name}{_LOCK}")):
+            if self._stack.enter_context(try_lock(self._folder / f"{name}{LOCK}")):
                 self._name = name
                 self._thread.start()
         return self
@@ -110,9 +98,9 @@ class Journal(Progress):
         if self._name is not None:
             self._thread.join()
         with suppress(OSError):
-            self._path(_NEWS).unlink(missing_ok=True)
+            self._path(NEWS).unlink(missing_ok=True)
             if kind is None:
-                self._path(_PLAN).unlink(missing_ok=True)
+                self._path(PLAN).unlink(missing_ok=True)
         with suppress(OSError):
             self._stack.close()
         if kind is None:
@@ -179,9 +167,9 @@ class Journal(Progress):
             ]
             planned, self._planned = self._planned, None
         if planned is not None:
-            self._write(_PLAN, self._of_plan(*planned))
+            self._write(PLAN, self._of_plan(*planned))
         content = {
-            "format": _FORMAT,
+            "format": FORMAT,
             "host": self._host,
             "pid": self._pid,
             "device": self._device,
@@ -189,11 +177,11 @@ class Journal(Progress):
             "updated": time.time(),
             "workers": [_described(name, work) for name, work in works],
         }
-        self._write(_NEWS, content)
+        self._write(NEWS, content)
 
     def _of_plan(self, began: float, pending: Sequence[Cell]) -> dict[str, object]:
         cells = [[cell.key, str(cell), *kind_of(cell), work_of(cell)] for cell in pending]
-        return {"format": _FORMAT, "began": began, "device": self._device, "cells": cells}
+        return {"format": FORMAT, "began": began, "device": self._device, "cells": cells}
 
     def _write(self, kind: str, content: Mapping[str, object]) -> None:
         if self._name is not None:
@@ -216,23 +204,6 @@ class Journal(Progress):
             self._ended.wait(pause.wait())
 
 
-def sweep(folder: Path) -> None:
-    """Remove the journals of processes that are gone, and the folder if it is empty then.
-
-    Example:
-        >>> sweep(Path("no/such/folder"))
-    """
-    with suppress(OSError):
-        for path in list(folder.glob(f"*{_LOCK}")):
-            with try_lock(path):  # takes the file away, if nobody holds it
-                pass
-        held = {path.name.removesuffix(_LOCK) for path in folder.glob(f"*{_LOCK}")}
-        for path in list(folder.glob("*.json")):
-            if path.name.partition(".")[0] not in held:
-                path.unlink(missing_ok=True)
-        folder.rmdir()
-
-
 def _described(name: str, work: _Work) -> dict[str, object]:
     group = work.group
     by_cell: dict[str, list[Grown]] = {}
@@ -247,167 +218,5 @@ def _described(name: str, work: _Work) -> dict[str, object]:
         "first": work.first or 0,
         "epoch": work.epoch,
         "epochs": group.protocol.epochs if group.protocol else 0,
-        "lines": [_line(cell, by_cell[cell.key]) for cell in group.cells if cell.key in by_cell],
+        "lines": [line_of(cell, by_cell[cell.key]) for cell in group.cells if cell.key in by_cell],
     }
-
-
-def _line(cell: Cell, folds: Sequence[Grown]) -> dict[str, object]:
-    """Describe a cell in training: the mean of its folds' curves."""
-    diverged = [grown.fold for grown in folds if not np.isfinite(grown.curves[0, -1:]).all()]
-    return {
-        **called(cell),
-        "diverged": sorted(set(diverged)),
-        **thinned([grown.curves for grown in folds]),
-    }
-
-
-def called(cell: Cell) -> dict[str, str]:
-    """Return what a cell is called: by itself, and as a line among others in a picture.
-
-    Example:
-        >>> from gnn_vpa.training import Task
-        >>> names = called(Cell("PTC", Task("gin", "vpa", options=(("width", 32),)), content="35"))
-        >>> names["picture"], names["line"]
-        ('GIN on PTC', 'vpa (width=32)')
-    """
-    runs = [(cell.seed, "seed"), (cell.repeat, "repeat")]
-    return {
-        "key": cell.key,
-        "name": str(cell),
-        "picture": f"{cell.model} on {cell.data}",
-        "aggr": cell.task.aggr,
-        "line": f"{cell.task.aggr or cell.model}{cell.settings}"
-        + "".join(f", {what} {number}" for number, what in runs if number),
-        "metric": cell.metric,
-    }
-
-
-def thinned(curves: Sequence[Curves], points: int = POINTS) -> dict[str, list[Any]]:
-    """Return the mean of curves at some epochs, for a program: what is not finite is None.
-
-    Example:
-        >>> one, two = np.ones((3, 3), np.float32), np.full((3, 2), 2, np.float32)
-        >>> thinned([one, two])["loss"], thinned([one, two], points=2)["epoch"]
-        ([1.5, 1.5, 1.0], [1, 3])
-    """
-    length = max((each.shape[1] for each in curves), default=0)
-    chosen = np.unique(np.linspace(0, max(length - 1, 0), min(points, length)).round().astype(int))
-    found: dict[str, list[Any]] = {"epoch": (chosen + 1).tolist()}
-    for place, name in enumerate(("loss", "valid", "test")):
-        total, count = np.zeros(len(chosen)), np.zeros(len(chosen))
-        for each in curves:
-            there = chosen[chosen < each.shape[1]]
-            values = each[place, there].astype(float)
-            is_finite = np.isfinite(values)
-            total[: len(there)] += np.where(is_finite, values, 0.0)
-            count[: len(there)] += is_finite
-        means = np.divide(total, count, out=np.full(len(chosen), np.nan), where=count > 0)
-        found[name] = [None if math.isnan(mean) else float(f"{mean:.5g}") for mean in means]
-    return found
-
-
-# Reading ------------------------------------------------------------------------------------------
-
-
-class Entry(NamedTuple):
-    """The journal of a process.
-
-    Attributes:
-        host: Where the process is.
-        pid: Its number there.
-        is_alive: Whether it still runs.
-        updated: When it last had news, in seconds since 1970.
-        workers: What it, or each that it speaks for, is at; as `Journal` writes it.
-    """
-
-    host: str
-    pid: int
-    is_alive: bool
-    updated: float
-    workers: list[dict[str, Any]]
-
-
-class Planned(NamedTuple):
-    """A cell that is to be run: what it is called, what its pace is a matter of, its work."""
-
-    name: str
-    kind: Kind
-    work: int
-
-
-class Plan(NamedTuple):
-    """What is to be run.
-
-    Attributes:
-        began: When, in seconds since 1970.
-        device: Where.
-        cells: The cells by key.
-        is_alive: Whether the process that wrote it still runs.
-    """
-
-    began: float
-    device: str
-    cells: dict[str, Planned]
-    is_alive: bool
-
-
-def journals(out: str | Path) -> list[Entry]:
-    """Return the journals of a run, those of processes that are gone among them.
-
-    Example:
-        >>> journals("no/such/run")
-        []
-    """
-    return [
-        Entry(
-            content["host"],
-            content["pid"],
-            _is_alive(path, content["updated"]),
-            content["updated"],
-            content["workers"],
-        )
-        for path, content in _read(out, _NEWS)
-    ]
-
-
-def plans(out: str | Path) -> list[Plan]:
-    """Return what is to be run, as each process that was started by hand has written it.
-
-    Example:
-        >>> plans("no/such/run")
-        []
-    """
-    return [
-        Plan(
-            content["began"],
-            content["device"],
-            {key: Planned(name, (*kind,), work) for key, name, *kind, work in content["cells"]},
-            _is_alive(path, path.stat().st_mtime),
-        )
-        for path, content in _read(out, _PLAN)
-    ]
-
-
-def _read(out: str | Path, kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    for path in sorted((Path(out) / FOLDER).glob(f"*{kind}")):
-        with suppress(OSError, ValueError):  # it has just been removed
-            stat = path.stat()
-            content = _parsed(path, stat.st_mtime_ns, stat.st_size)
-            if content.get("format") == _FORMAT:
-                yield path, content
-
-
-@lru_cache(maxsize=64)
-def _parsed(path: Path, mtime: int, size: int) -> dict[str, Any]:
-    """Read a file once for every time that it is written: a plan is large."""
-    content: dict[str, Any] = json.loads(path.read_bytes())
-    return content
-
-
-def _is_alive(path: Path, updated: float) -> bool:
-    """Say whether the process is there that has written a file: it holds a lock beside it."""
-    lock = path.with_name(path.name.partition(".")[0] + _LOCK)
-    try:
-        return lock.exists() and not is_abandoned(lock)
-    except OSError:  # locks cannot be looked at here
-        return time.time() - updated < _FRESH_S

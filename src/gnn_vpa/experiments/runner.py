@@ -21,8 +21,9 @@ from .dispatch import Cluster, run_on
 from .finals import chosen
 from .groups import Group, grouped, lanes_of
 from .identity import Identified, identify
-from .journal import FOLDER as LIVE
-from .journal import Journal, sweep
+from .journal import Journal
+from .journal_files import FOLDER as LIVE
+from .journal_files import sweep
 from .kept import is_kept, kept_keys
 from .ledger import Entry, Ledger, tidy
 from .locks import check_locks, release_abandoned

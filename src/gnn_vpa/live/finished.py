@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..experiments import Cell, dataset_names
+from ..experiments.curve_lines import called, thinned
 from ..experiments.identity import labels
-from ..experiments.journal import called, thinned
 from ..experiments.store import FILE, query
 from ..training import METRICS
 
@@ -25,7 +25,7 @@ class Done:
 
     Attributes:
         number: Its place among those of the run.
-        names: What it is called, see `gnn_vpa.experiments.journal.called`.
+        names: What it is called, see `gnn_vpa.experiments.curve_lines.called`.
         score: Mean and standard deviation of its folds, in words.
         diverged: Folds that have diverged, and in which epoch, from 0.
         is_trained: Whether it has learning curves: a baseline has none.

@@ -14,7 +14,7 @@ from ..escape import printable
 from ..experiments import Estimate, Pace
 from ..experiments.estimate import Kind, Paces
 from ..experiments.forecast import expected
-from ..experiments.journal import Entry, Plan, Planned, journals, plans
+from ..experiments.journal_files import Entry, Plan, Planned, journals, plans
 from ..experiments.store import FILE
 from ..training import METRICS
 from .answering import Answering

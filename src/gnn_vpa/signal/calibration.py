@@ -5,22 +5,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch_geometric.nn.models.rev_gnn import InvertibleModule
 
 from ..errors import GnnVpaError, UsageError
+from ._calibration_targets import TOLERANCE, Targets, geometric_mean
 from ._inputs import Call, call_of, private_inputs
 from ._start import as_training_starts
 from ._variance import variance
 from ._weights import checked_model, is_layer, linears, outputs, own_weights
 
-_TOLERANCE = 0.01  # of the variance
 _ATTEMPTS = 10
 _PASSES = 30  # at most, where layers run several times
-_LONGEST, _FARTHEST = 3.0, 15.0  # how far a target moves at once, and in all, as a logarithm
 
 
 @dataclass(frozen=True)
@@ -161,7 +159,7 @@ def _calibrated(
     model: nn.Module, call: Call, nodes: Tensor | None, weights: dict[nn.Parameter, Tensor]
 ) -> CalibrationReport:
     """Scale layer by layer, until those that run several times have the right mean."""
-    targets: _Targets | None = None
+    targets: Targets | None = None
     for left in reversed(range(_PASSES)):
         _put_back(weights)
         work = _Scaling(model, nodes, {} if targets is None else targets.variances)
@@ -172,7 +170,7 @@ def _calibrated(
             )
         found = _measured(model, call, nodes)
         if targets is None:
-            targets = _Targets({module: len(found[module]) for module in work.shared(found)})
+            targets = Targets({module: len(found[module]) for module in work.shared(found)})
         if targets.learn(found):
             break
         if left == 1:
@@ -194,56 +192,6 @@ def _put_back(weights: dict[nn.Parameter, Tensor]) -> None:
     with torch.no_grad():
         for weight, value in weights.items():
             weight.copy_(value)
-
-
-def _geometric_mean(variances: Iterable[float]) -> float:
-    """Return their geometric mean; where all are 0, that."""
-    some = [math.log(value) for value in variances if value > 0]
-    return math.exp(math.fsum(some) / len(some)) if some else 0.0
-
-
-class _Targets:
-    """The variances that the first uses of layers are to have, so that the mean of all uses is 1.
-
-    As logarithms the means are nearly linear in the targets, but one layer's depends on the
-    others'. So the slopes are learned from pass to pass (Broyden's method); at first each layer is
-    taken for one that is given its own output.
-
-    Args:
-        uses: The layers, and how often each of them runs.
-    """
-
-    def __init__(self, uses: Mapping[nn.Module, int]) -> None:
-        self._layers = list(uses)
-        self._targets = np.zeros(len(uses))
-        self._slopes = np.diag([(times + 1) / 2 for times in uses.values()])
-        self._step = self._means = self._best = np.zeros(len(uses))
-        self._least = math.inf
-
-    @property
-    def variances(self) -> dict[nn.Module, float]:
-        """The target of each layer."""
-        return dict(zip(self._layers, np.exp(self._targets).tolist(), strict=True))
-
-    def learn(self, found: Mapping[nn.Module, tuple[float, ...]]) -> bool:
-        """Tell whether all means are 1; if not, choose other targets."""
-        measured = [_geometric_mean(found[layer]) for layer in self._layers]
-        if all(abs(mean - 1) <= _TOLERANCE for mean in measured):
-            return True
-        means = np.log(np.maximum(measured, 1e-30))
-        if np.abs(means).max() < self._least:
-            self._least, self._best = np.abs(means).max(), self._targets
-        if (length := self._step @ self._step) > 0:
-            missed = means - self._means - self._slopes @ self._step
-            self._slopes = self._slopes + np.outer(missed, self._step) / length
-        step = -np.linalg.lstsq(self._slopes, means)[0]
-        wanted = np.clip(self._targets + np.clip(step, -_LONGEST, _LONGEST), -_FARTHEST, _FARTHEST)
-        self._means, self._step, self._targets = means, wanted - self._targets, wanted
-        return False
-
-    def settle(self) -> None:
-        """Go back to the targets that came nearest."""
-        self._targets = self._best
 
 
 def _run(model: nn.Module, call: Call, watching: "_Hooks") -> None:
@@ -324,7 +272,7 @@ class _Scaling(_Hooks):
         scaled = self._scaled(module)
         target = self._targets.get(module, 1.0)
         # What is off in the first of several uses is off by more in the last.
-        tolerance = _TOLERANCE / 100 if module in self._targets else _TOLERANCE
+        tolerance = TOLERANCE / 100 if module in self._targets else TOLERANCE
         before = _finite(self._variance(out))
         factor, now, remark = 1.0, before, _reason(before, scaled)
         for _ in range(_ATTEMPTS):
@@ -360,8 +308,8 @@ class _Scaling(_Hooks):
         """Yield what was done to each layer, with what it gives now."""
         for module, layer in self.layers.items():
             uses, remark = found[module], layer.remark
-            after = uses[0] if len(uses) == 1 else _geometric_mean(uses)
-            off = abs(after - 1) > _TOLERANCE
+            after = uses[0] if len(uses) == 1 else geometric_mean(uses)
+            off = abs(after - 1) > TOLERANCE
             if off and not remark and not layer.rescaled_by:
                 remark = (
                     f"no scale was found in {_PASSES} passes that suits its {len(uses)} uses"
