@@ -94,8 +94,10 @@ def asked() -> int | None:
     """Return the number of processes that GNN_VPA_WORKERS asks for, if it does.
 
     Example:
-        >>> asked()
-        1
+        >>> from unittest.mock import patch
+        >>> with patch.dict(os.environ, GNN_VPA_WORKERS="3"):
+        ...     asked()
+        3
     """
     text = os.environ.get("GNN_VPA_WORKERS", "")
     if text and (not text.isdigit() or int(text) == 0):
