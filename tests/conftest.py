@@ -2,6 +2,7 @@
 
 import ast
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from html import escape, unescape
 from importlib.util import find_spec
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +251,30 @@ def look(
         return found
 
     return run
+
+
+@pytest.fixture(scope="session")
+def in_process() -> Callable[..., ForkServerProcess]:
+    """Call a function in a process of its own: `in_process(function, *arguments, **options)`.
+
+    A server with all imports done forks it, which saves their seconds. Tests that use it are of one
+    group, so that there is one server.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setenv("GNN_VPA_WORKERS", "1")
+        context: ForkServerContext = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(
+            ["gnn_vpa.experiments", "gnn_vpa.nn", "sklearn.model_selection"]
+        )
+        context.Process(target=print).start()  # the server takes its environment from the first
+
+    def start(function: Callable[..., object], *args: Any, **kwargs: Any) -> ForkServerProcess:
+        process = context.Process(target=function, args=args, kwargs=kwargs)
+        process.start()
+        return process
+
+    return start
 
 
 @pytest.fixture

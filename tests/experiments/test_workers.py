@@ -1,10 +1,10 @@
 """Processes side by side: the same rows, and none that outlives the one it works for."""
 
+import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,12 @@ import pytest
 from gnn_vpa import training
 from gnn_vpa.errors import UsageError
 from gnn_vpa.experiments import Team, expand, read_folds, run_grid, train_group
+from gnn_vpa.experiments.journal import Entry, journals
 from gnn_vpa.host import Host
 from gnn_vpa.training import Protocol
 
+pytestmark = pytest.mark.xdist_group("processes")
+_WAIT_S = 300.0  # until a process is taken for stuck: imports alone take long on a busy machine
 _CELLS = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=2), folds=2, seeds=range(4)).cells
 
 
@@ -32,57 +35,44 @@ def test_two_processes_record_what_one_records(tmp_path: Path) -> None:
     assert not (tmp_path / "two" / "checkpoints").exists()
 
 
-_ENDLESS = """
-from gnn_vpa.experiments import expand, run_grid
-from gnn_vpa.training import Protocol
-cells = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=10**5), seeds=range(2)).cells
-run_grid(cells, {out!r}, device="cpu", workers=2)
-"""
+_ENDLESS = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=10**5), seeds=range(2)).cells
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for children in /proc")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_assistants_leave_with_the_process_they_work_for(
-    tmp_path: Path, end: int, child_of: Callable[[int, str], int | None]
+def test_assistants_leave_with_the_process_they_work_for_and_after_ctrl_c_states_are_kept(
+    tmp_path: Path,
+    end: signal.Signals,
+    child_of: Callable[[int, str], int | None],
+    in_process: Callable[..., ForkServerProcess],
 ) -> None:
-    program = _ENDLESS.format(out=str(tmp_path))
-    parent = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
+    parent = in_process(run_grid, _ENDLESS, tmp_path, device="cpu", workers=2)
     try:
-        assistant = _until(lambda: child_of(parent.pid, "experiments.workers"), 60)
+        # Both train: states would be written by themselves after 20 s, and these cells never end.
+        _until(lambda: len(_at_work(tmp_path)) == 2)
+        assistant = child_of(parent.pid or 0, "experiments.workers")
         assert assistant is not None
-        _until(lambda: len(list(tmp_path.glob("checkpoints/*.lock"))) == 2, 60)
-        parent.send_signal(end)
-        parent.wait(20)
-        assert _until(lambda: not Path(f"/proc/{assistant}").exists(), 20)
+        os.kill(parent.pid or 0, end)
+        parent.join(_WAIT_S)
+        assert parent.exitcode not in (None, 0)
+        _until(lambda: not Path(f"/proc/{assistant}").exists())
     finally:
         parent.kill()
+    if end is signal.SIGINT:  # neither locks nor halves of files
+        kept = [path.suffix for path in tmp_path.glob("checkpoints/*")]
+        assert kept == [".pt", ".pt"]
 
 
-def test_after_ctrl_c_the_states_of_all_processes_are_kept(tmp_path: Path) -> None:
-    for seconds in (1, 2, 4, 8):  # so that all have trained an epoch; states are due after 20 s
-        program = _ENDLESS.format(out=str(tmp_path))
-        parent = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
-        try:
-            assert _until(lambda: len(list(tmp_path.glob("checkpoints/*.lock"))) == 2, 120)
-            time.sleep(seconds)
-            parent.send_signal(signal.SIGINT)
-            assert parent.wait(60) != 0
-        finally:
-            parent.kill()
-            parent.wait()
-        if len(list(tmp_path.glob("checkpoints/*.pt"))) == 2:
-            break
-    assert len(list(tmp_path.glob("checkpoints/*"))) == 2  # and neither locks nor halves of files
+def _at_work(out: Path) -> list[Entry]:
+    """Return the processes that have trained an epoch."""
+    return [entry for entry in journals(out) if any(at["epoch"] for at in entry.workers)]
 
 
-def _until(condition: Callable[[], Any], seconds: float) -> Any:
-    """Wait until ``condition`` gives something true, and return it; None when time is up."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if found := condition():
-            return found
-        time.sleep(0.1)
-    return None
+def _until(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + _WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
 
 
 def test_a_process_for_each_core_and_none_more(monkeypatch: pytest.MonkeyPatch) -> None:
