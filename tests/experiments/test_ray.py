@@ -1,4 +1,4 @@
-"""Grids on real Ray nodes: three on this machine, which are killed now and then."""
+"""Grids on real Ray nodes: two on this machine, which are killed now and then."""
 
 import importlib
 import os
@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import gnn_vpa
 from gnn_vpa.errors import GnnVpaError, UsageError
 from gnn_vpa.experiments import (
     Cell,
@@ -34,7 +35,7 @@ from gnn_vpa.training import Protocol
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'gnn-vpa[ray]'")
 pytestmark = pytest.mark.xdist_group("ray")  # one cluster for all of them
 
-_WAIT_S = 120.0
+_WAIT_S = 300.0  # until something is taken for stuck: imports alone take long on a busy machine
 
 # A model that says when it is made on a node, waits there until it may go on, and may fail there.
 _GATED = """
@@ -69,22 +70,21 @@ def make(in_channels, out_channels, number=0):
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
-    """A cluster of three nodes with a core each; the head trains nothing."""
+    """A cluster of two nodes with a core each; the head trains nothing."""
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
     )
     try:
-        for _ in range(2):
-            cluster.add_node(num_cpus=1)
+        cluster.add_node(num_cpus=1)
         cluster.add_node(num_cpus=1, num_gpus=1)  # a GPU that torch does not find
         yield cluster
     finally:
         cluster.shutdown()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ray_cluster(nodes: Any) -> Iterator[RayCluster]:
     with connected(nodes.address) as cluster:
         yield cluster
@@ -149,7 +149,7 @@ def test_rows_are_those_of_a_run_without_ray_to_the_bit(
     assert here == there
     assert here
     hosts = query(tmp_path / "there", "SELECT DISTINCT host, device FROM sessions")
-    assert 1 <= len(hosts) <= 3
+    assert 1 <= len(hosts) <= 2
     assert all("Ray node" in row["host"] and "cpu" in row["device"] for row in hosts)
     assert {path.name for path in (tmp_path / "there").iterdir()} == {"results.sqlite", "models"}
 
@@ -157,7 +157,7 @@ def test_rows_are_those_of_a_run_without_ray_to_the_bit(
 def test_killed_nodes_and_workers_lose_nothing_and_nodes_that_join_are_used(
     toy: GraphSet, gated: ModuleType, nodes: Any, ray_cluster: RayCluster, tmp_path: Path
 ) -> None:
-    cells = _gated_cells(toy, gated, 4)
+    cells = _gated_cells(toy, gated, 3)
     run_grid(cells, tmp_path / "here", device="cpu")
     (tmp_path / "closed").touch()
     progress, failures = Notes(), list[BaseException]()
@@ -173,13 +173,13 @@ def test_killed_nodes_and_workers_lose_nothing_and_nodes_that_join_are_used(
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        begun = _until(lambda: len(found := _begun(tmp_path)) == 3 and found)
+        begun = _until(lambda: len(found := _begun(tmp_path)) == 2 and found)
         os.kill(next(iter(begun)), signal.SIGKILL)
-        _until(lambda: len(_begun(tmp_path)) == 4)  # another process has taken its place
+        _until(lambda: len(_begun(tmp_path)) == 3)  # another process has taken its place
         victim = next(n for n in nodes.worker_nodes if not n._ray_params.num_gpus)
         nodes.remove_node(victim, allow_graceful=False)
         nodes.add_node(num_cpus=1)
-        _until(lambda: len(_begun(tmp_path)) == 5 or failures)
+        _until(lambda: len(_begun(tmp_path)) == 4 or failures)
     finally:
         (tmp_path / "closed").unlink()
         thread.join(_WAIT_S)
@@ -191,17 +191,17 @@ def test_killed_nodes_and_workers_lose_nothing_and_nodes_that_join_are_used(
     assert all(note.endswith(": that goes out again.") for note in lost)
 
 
-def test_the_same_command_goes_on_after_its_process_was_killed(
-    toy: GraphSet, gated: ModuleType, nodes: Any, tmp_path: Path
+def test_the_same_run_goes_on_after_its_process_was_killed(
+    gated: ModuleType, nodes: Any, ray_cluster: RayCluster, tmp_path: Path
 ) -> None:
+    asked = {"epochs": 2, "folds": 3, "out": str(tmp_path / "there"), "ray": nodes.address}
     script = tmp_path / "script.py"
     script.write_text(
         "import os, sys\n"
         f"sys.path.insert(0, {str(tmp_path / 'only here')!r})\n"
         "import gated\nimport gnn_vpa\ngated.HERE = os.getpid()\n"
         "if __name__ == '__main__':\n"
-        f"    gnn_vpa.run('MUTAG', ['sgc', gated.make], 'default', epochs=2, folds=3, "
-        f"out={str(tmp_path / 'there')!r}, device='cpu', ray={nodes.address!r})\n"
+        f"    gnn_vpa.run('MUTAG', ['sgc', gated.make], 'default', device='cpu', **{asked})\n"
     )
     (tmp_path / "closed").touch()
     process = subprocess.Popen([sys.executable, str(script)], env=_environment())
@@ -212,7 +212,7 @@ def test_the_same_command_goes_on_after_its_process_was_killed(
         process.wait()
     before = _finished(tmp_path / "there")
     (tmp_path / "closed").unlink()
-    subprocess.run([sys.executable, str(script)], env=_environment(), check=True)
+    gnn_vpa.run("MUTAG", ["sgc", gated.make], "default", device="cpu", **asked)  # type: ignore[arg-type]
     after = _finished(tmp_path / "there")
     assert len(after) == 2
     assert before.items() <= after.items()  # what was finished was not run again
