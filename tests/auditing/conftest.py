@@ -21,7 +21,7 @@ def small_forests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forest, "_TREES", 5)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def toys() -> Make:
     """Paths and triangles of 3 nodes in turn, of class 0 and 1: `toys(pairs)`."""
 

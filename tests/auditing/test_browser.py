@@ -11,7 +11,7 @@ from gnn_vpa.auditing import render
 
 from .conftest import Make
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("page of an audit")]  # made once
 
 LOOK = """
 const width = document.documentElement.clientWidth;
@@ -29,9 +29,9 @@ Browse = Callable[..., subprocess.CompletedProcess[str]]
 Look = Callable[..., dict[str, object]]
 
 
-@pytest.fixture
-def page(toys: Make, tmp_path: Path) -> Path:
-    path = tmp_path / "audit.html"
+@pytest.fixture(scope="module")
+def page(toys: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "audit.html"
     audits = [gnn_vpa.audit(toys(n), folds=2, baselines=True) for n in (12, 14)]
     path.write_text(render(audits), encoding="utf-8")
     return path

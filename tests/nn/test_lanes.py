@@ -53,11 +53,11 @@ def _side_by_side(batches: list[Batch], padding_value: int = 3) -> Lanes:
     )
 
 
-def _models(name: str, aggregations: list[str]) -> list[Model]:
+def _models(name: str, aggregations: list[str], **options: Any) -> list[Model]:
     models = []
     for seed, aggr in enumerate(aggregations):
         torch.manual_seed(seed)
-        models.append(build_model(name, 5, 3, aggr).double())
+        models.append(build_model(name, 5, 3, aggr, **options).double())
     return models
 
 
@@ -176,7 +176,7 @@ def test_an_idle_lane_keeps_its_statistics_and_harms_no_other(
 
 def test_lanes_compile_without_a_break(make_batch: Callable[..., Batch]) -> None:
     batches = [make_batch(seed, num_nodes=size) for seed, size in enumerate(SIZES)]
-    models = _models("gin", ["vpa"] * 3)
+    models = _models("gin", ["vpa"] * 3, depth=2)
     weights, buffers = stack_module_state(models)
     lanes, uniform = _side_by_side(batches), torch.cat(_uniforms(models[0]), dim=-2)
 

@@ -197,7 +197,7 @@ def test_static_graphs_and_decomposed_features_go_step_by_step(edge_index: Tenso
 
 
 @every_layer
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 def test_compiled_without_a_break(make: Callable[[], Any], edge_index: Tensor) -> None:
     layer, x = make(), torch.randn(6, 4)
     expected = [layer(x, edge_index), *gradients(layer, x, edge_index)]

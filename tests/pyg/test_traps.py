@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -43,6 +44,21 @@ attempt("same name:", same_name)
 """
 
 
+# Imports PyG once, and runs each program in a fork that knows of no other.
+FORKS = """
+import os, runpy, sys
+import torch_geometric.nn
+for program in sys.argv[1:]:
+    child = os.fork()
+    if child == 0:
+        sys.stdout = open(program + ".said", "w")
+        runpy.run_path(program)
+        sys.stdout.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, program
+"""
+
+
 @pytest.fixture(scope="module")
 def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What fails in a fresh process with PyG alone, and with ours."""
@@ -55,16 +71,17 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             "aggr": "pyg.VPAggregation()",
         },
     }
-    printed = {}
+    folder = tmp_path_factory.mktemp("trap")
+    paths = {name: folder / f"{name}.py" for name in variants}  # PyG reads the source of classes
     for name, parts in variants.items():
-        path = tmp_path_factory.mktemp("trap") / "program.py"  # PyG reads the source of classes
-        path.write_text(PROGRAM.format(**parts))
-        done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        printed[name] = done.stdout
-    return printed
+        paths[name].write_text(PROGRAM.format(**parts))
+    command = [sys.executable, "-c", FORKS, *paths.values()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return {name: Path(f"{path}.said").read_text() for name, path in paths.items()}
 
 
+@pytest.mark.xdist_group("traps")  # one runs the programs
 @pytest.mark.parametrize(
     ("trap", "message"),
     [
