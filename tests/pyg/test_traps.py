@@ -75,7 +75,7 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     paths = {name: folder / f"{name}.py" for name in variants}  # PyG reads the source of classes
     for name, parts in variants.items():
         paths[name].write_text(PROGRAM.format(**parts))
-    command = [sys.executable, "-c", FORKS, *paths.values()]
+    command = [sys.executable, "-c", FORKS, *map(str, paths.values())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return {name: Path(f"{path}.said").read_text() for name, path in paths.items()}

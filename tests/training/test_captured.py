@@ -30,7 +30,7 @@ def curves_of(outcome: Outcome) -> np.ndarray:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
 @pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
 @pytest.mark.parametrize("features", ["ones", "degree", "labels"])
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(5)
 def test_tasks_side_by_side_equal_the_plain_loop(
     toy: GraphSet,
     reference: ModuleType,
@@ -60,6 +60,7 @@ def test_tasks_side_by_side_equal_the_plain_loop(
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
+@pytest.mark.sampled(4)
 def test_graphs_without_nodes(
     hollow: GraphSet, reference: ModuleType, planned: None, family: list[Task]
 ) -> None:
@@ -79,11 +80,11 @@ def test_a_giant_among_single_nodes(
     uneven: GraphSet, reference: ModuleType, planned: None, family: list[Task]
 ) -> None:
     tasks = [Task(task.model, task.aggr, features="labels") for task in family]
-    lanes = lanes_of(uneven, 2)
-    outcomes = fit(uneven, tasks, SHORT, lanes, dtype=torch.float64)
+    lanes, protocol = lanes_of(uneven, 2), Protocol(epochs=2, batch_size=16)
+    outcomes = fit(uneven, tasks, protocol, lanes, dtype=torch.float64)
     trainings = [(task, lane) for task in tasks for lane in lanes]
     for (task, lane), outcome in zip(trainings, outcomes, strict=True):
-        expected = reference.train_one_fold(uneven, task, SHORT, lane, torch.float64)
+        expected = reference.train_one_fold(uneven, task, protocol, lane, torch.float64)
         np.testing.assert_allclose(curves_of(outcome), expected, rtol=1e-9, atol=1e-9)
 
 

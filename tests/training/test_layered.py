@@ -1,14 +1,13 @@
 """Batches by levels: a model computes on them what it computes on all nodes."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import pytest
 import torch
 from torch import Tensor
 
-from gnn_vpa.graphs import FeatureKind, GraphSet, features, load
+from gnn_vpa.graphs import FeatureKind, GraphSet, features
 from gnn_vpa.nn import Model
 from gnn_vpa.ops import Graph
 from gnn_vpa.training import Task
@@ -90,8 +89,10 @@ def test_wide_features_propagate_in_the_step(
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_on_every_real_set(tu_dir: Path, name: str, reference: ModuleType) -> None:
-    graphs = load(name, data_dir=tu_dir)
+def test_on_every_real_set(
+    real: Callable[[str], GraphSet], name: str, reference: ModuleType
+) -> None:
+    graphs = real(name)
     some = torch.linspace(0, graphs.num_graphs - 1, 24).long().tolist()
     sample = GraphSet.from_pyg([graphs.graph(i) for i in some], name=name)
     compare(sample, Task("gin", "vpa"), torch.arange(24).unsqueeze(0), reference)

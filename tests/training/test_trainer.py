@@ -19,7 +19,7 @@ METHODS = [
     *(("gcn", aggr) for aggr in ("sum", "mean", "max", "vpa")),
     *((model, aggr) for model in ("gat", "sgc") for aggr in ("default", "vpa")),
 ]
-SHORT = Protocol(epochs=3, batch_size=16)
+SHORT = Protocol(epochs=2, batch_size=16)
 
 
 def lanes_of(graphs: GraphSet, count: int = 3, folds: int = 5) -> list[Lane]:
@@ -33,8 +33,8 @@ def curves_of(outcome: Outcome) -> np.ndarray:
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
 @pytest.mark.parametrize("features", ["ones", "degree", "labels"])
-@pytest.mark.sampled(24)
-def test_three_epochs_equal_the_plain_loop(
+@pytest.mark.sampled(16)
+def test_two_epochs_equal_the_plain_loop(
     toy: GraphSet,
     reference: ModuleType,
     model: str,
@@ -44,7 +44,7 @@ def test_three_epochs_equal_the_plain_loop(
 ) -> None:
     if model == "gin" and aggr in ("mean", "max") and features == "ones":
         pytest.skip("all nodes are alike: BatchNorm and Adam divide rounding by rounding")
-    task, lanes = Task(model, aggr, features=features), lanes_of(toy)
+    task, lanes = Task(model, aggr, features=features), lanes_of(toy, 2)
     outcomes = fit(toy, task, SHORT, lanes, dtype=torch.float64, merging=merging)
     for lane, outcome in zip(lanes, outcomes, strict=True):
         expected = reference.train_one_fold(toy, task, SHORT, lane, torch.float64)
@@ -55,7 +55,7 @@ def test_three_epochs_equal_the_plain_loop(
 def test_a_giant_among_single_nodes_equals_the_plain_loop(
     uneven: GraphSet, reference: ModuleType, model: str, aggr: str
 ) -> None:
-    task, lanes = Task(model, aggr, features="labels"), lanes_of(uneven, 2)
+    task, lanes = Task(model, aggr, features="labels"), lanes_of(uneven, 1)
     outcomes = fit(uneven, task, SHORT, lanes, dtype=torch.float64)
     for lane, outcome in zip(lanes, outcomes, strict=True):
         expected = reference.train_one_fold(uneven, task, SHORT, lane, torch.float64)
@@ -83,6 +83,7 @@ def test_batches_without_nodes_are_trained_on(hollow: GraphSet, aggr: str) -> No
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
+@pytest.mark.sampled(6)
 def test_real_data_equals_the_plain_loop(
     tu_dir: Path, reference: ModuleType, model: str, aggr: str
 ) -> None:
@@ -279,6 +280,6 @@ def test_curves_are_told_while_they_grow_and_at_the_end_are_those_of_the_outcome
     outcomes = fit(toy, tasks, SHORT, lanes_of(toy), curves=curves)
     assert sorted(seen) == list(range(6))
     for place, outcome in enumerate(outcomes):
-        assert [own.shape for own in seen[place]] == [(3, 1), (3, 2), (3, 3), (3, 3)]
+        assert [own.shape for own in seen[place]] == [(3, 1), (3, 2), (3, 2)]
         for own in seen[place]:
             np.testing.assert_array_equal(own, curves_of(outcome)[:, : own.shape[1]])

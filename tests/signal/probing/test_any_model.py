@@ -34,7 +34,7 @@ def calls(draw: st.DrawFn) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
     return model, (x + offset) * scale, torch.randint(nodes, (2, edges))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(calls())
 def test_a_probe_never_fails_and_what_it_says_is_so(
     call: tuple[nn.Module, torch.Tensor, torch.Tensor],

@@ -61,6 +61,7 @@ both = pytest.mark.parametrize("manner", MANNERS, indirect=True)
 @both
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("option", [("norm", "batch_norm"), ("dropout", 0.4)], ids=str)
+@pytest.mark.sampled(16)
 def test_three_epochs_equal_the_plain_loop(
     bonds: GraphSet,
     plain: ModuleType,
@@ -70,7 +71,7 @@ def test_three_epochs_equal_the_plain_loop(
     manner: str,
 ) -> None:
     caplog.set_level(logging.INFO)
-    task, lanes = Task(f"own_nets:{name}", "", options=(option,)), lanes_of(bonds)
+    task, lanes = Task(f"own_nets:{name}", "", options=(option,)), lanes_of(bonds, 2)
     outcomes = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
     how = "one after the other, on the CPU" if manner == "loop" else "side by side, which gives"
     assert f"own_nets:{name} on bonds: folds are trained {how}" in caplog.text
@@ -86,7 +87,7 @@ def test_a_converted_model_has_the_same_numbers_side_by_side(
     caplog.set_level(logging.INFO)
     if name == "pna":
         pytest.skip("it has nothing to convert but its pooling function")
-    task, lanes = Task(f"own_nets:{name}", "vpa"), lanes_of(bonds)
+    task, lanes = Task(f"own_nets:{name}", "vpa"), lanes_of(bonds, 2)
     one_by_one = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
     monkeypatch.setattr("gnn_vpa.training.own.family.shares_steps", lambda device: True)
     together = fit(bonds, task, SHORT, lanes, dtype=torch.float64)
