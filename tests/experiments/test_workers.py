@@ -14,7 +14,7 @@ import pytest
 from gnn_vpa import training
 from gnn_vpa.errors import UsageError
 from gnn_vpa.experiments import Team, expand, read_folds, run_grid, train_group
-from gnn_vpa.experiments.journal import Entry, journals
+from gnn_vpa.experiments.journal_files import Entry, journals
 from gnn_vpa.host import Host
 from gnn_vpa.training import Protocol
 
