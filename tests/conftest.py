@@ -24,6 +24,7 @@ import torch
 from hypothesis import settings
 
 from . import lines
+from .groups import group_of
 
 if TYPE_CHECKING:
     from gnn_vpa.graphs import GraphSet
@@ -38,7 +39,6 @@ _write_lines = lines.start(os.environ.get("PYTEST_XDIST_WORKER", "main")) if COU
 
 ROOT = Path(__file__).resolve().parents[1]
 _ASKED_BY_NAME = 50  # tests or fewer: then nothing is left out
-_LARGE = ("COLLAB", "REDDIT-BINARY", "REDDIT-MULTI-5K")  # they take seconds to load
 BROWSERS = ("chromium", "google-chrome", "chrome")
 
 
@@ -77,17 +77,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--every", action="store_true", help="run sampled tests with every parameter")
 
 
-@pytest.hookimpl(tryfirst=True)  # before groups are read
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep so many of a test's parameters as its mark ``sampled`` says, the same in every run.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let tests of a group run in one worker, the largest groups first."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
 
-    One worker is to load a large data set, for all tests of it.
-    """
-    for item in items:
-        if isinstance(item, pytest.Function) and "real" in item.fixturenames:
-            name = item.callspec.params.get("name")
-            if name in _LARGE:
-                item.add_marker(pytest.mark.xdist_group(name))
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = group_of  # type: ignore[method-assign]
+    return scheduler
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep so many of a test's parameters as its mark ``sampled`` says, the same in every run."""
     if config.option.every:
         return
     of_test: dict[str, list[pytest.Item]] = {}
@@ -280,7 +283,7 @@ def in_process() -> Callable[..., ForkServerProcess]:
     """Call a function in a process of its own: `in_process(function, *arguments, **options)`.
 
     A server with all imports done forks it, which saves their seconds. Tests that use it are of one
-    group, so that there is one server.
+    group (`groups.py`), so that there is one server.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")

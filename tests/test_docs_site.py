@@ -21,7 +21,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.xdist_group("site")  # one builds it, and none waits
 Extension: TypeAlias = Callable[[str], ModuleType]
 NOT_SOURCES = ("build", "dist", "docs", "runs")  # of the folders in the root, for the site
 

@@ -12,8 +12,6 @@ from gnn_vpa.paper import published
 
 Make = Callable[..., pd.DataFrame]
 
-pytestmark = pytest.mark.xdist_group("record")  # it is written once
-
 _PROVENANCE = {
     "configuration": {"folds": [10], "epochs": [200], "seed": [0]},
     "data (SHA-256)": {"MUTAG": "ab"},

@@ -11,7 +11,7 @@ from gnn_vpa.auditing import render
 
 from .conftest import Make
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("page of an audit")]  # made once
+pytestmark = pytest.mark.browser
 
 LOOK = """
 const width = document.documentElement.clientWidth;

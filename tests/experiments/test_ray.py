@@ -33,13 +33,10 @@ from gnn_vpa.experiments.store import query
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.training import Protocol
 
-pytestmark = [
-    # Looked for and not imported: that is for the one worker that needs it.
-    pytest.mark.skipif(
-        find_spec("ray") is None, reason="Ray is not installed: pip install 'gnn-vpa[ray]'"
-    ),
-    pytest.mark.xdist_group("ray"),  # one cluster for all of them
-]
+# Looked for and not imported: that is for the one worker that needs it.
+pytestmark = pytest.mark.skipif(
+    find_spec("ray") is None, reason="Ray is not installed: pip install 'gnn-vpa[ray]'"
+)
 
 _WAIT_S = 300.0  # until something is taken for stuck: imports alone take long on a busy machine
 

@@ -16,7 +16,6 @@ from gnn_vpa.experiments import expand, finished, protocols, read_curves, read_f
 from gnn_vpa.experiments.store import query
 from gnn_vpa.training import Protocol
 
-pytestmark = pytest.mark.xdist_group("processes")
 _KILLS = 20
 _CELLS = [
     *expand(["MUTAG"], ["gin", "sgc"], protocol=Protocol(epochs=2), folds=2, seeds=range(4)).cells,

@@ -18,7 +18,6 @@ from gnn_vpa.experiments.journal_files import Entry, journals
 from gnn_vpa.host import Host
 from gnn_vpa.training import Protocol
 
-pytestmark = pytest.mark.xdist_group("processes")
 _WAIT_S = 300.0  # until a process is taken for stuck: imports alone take long on a busy machine
 _CELLS = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=2), folds=2, seeds=range(4)).cells
 

@@ -81,7 +81,6 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {name: Path(f"{path}.said").read_text() for name, path in paths.items()}
 
 
-@pytest.mark.xdist_group("traps")  # one runs the programs
 @pytest.mark.parametrize(
     ("trap", "message"),
     [

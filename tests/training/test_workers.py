@@ -23,10 +23,9 @@ from gnn_vpa.graphs import GraphSet, splits
 from gnn_vpa.training import Lane, Outcome, Protocol, Task, fit, workers
 from gnn_vpa.training.layered_group import LayeredGroup
 
-pytestmark = [
-    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"),
-    pytest.mark.xdist_group("processes"),
-]
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"
+)
 WAIT_S = 300.0  # until a process is taken for stuck: imports alone take long on a busy machine
 PROTOCOL = Protocol(epochs=4, batch_size=16)
 TASK = Task("gin", "vpa")
