@@ -82,10 +82,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Let tests of a group run in one worker, the largest groups first."""
     if config.getvalue("dist") != "loadgroup":
         return None
-    from xdist.scheduler import LoadScopeScheduling
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
     scheduler = LoadScopeScheduling(config, log)
-    scheduler._split_scope = group_of  # type: ignore[method-assign]
+    scheduler._split_scope = group_of
     return scheduler
 
 
