@@ -9,7 +9,9 @@ ARROW = '<summary><span class="toctree-toggle"'
 NAMED = '<summary aria-label="Pages below"><span class="toctree-toggle"'
 
 
-def _name_arrows(app: Sphinx, page: str, template: str, context: dict[str, Any], *_: object) -> None:
+def _name_arrows(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], *_: object
+) -> None:
     tree: Callable[..., Any] | None = context.get("generate_toctree_html")
     if tree is None:
         return
