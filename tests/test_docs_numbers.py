@@ -1,6 +1,6 @@
 """Numbers in the sentences of pages are those of the records, or of a calculation that is repeated.
 
-Tables between `<!-- records: ... -->` are made from the records; tests/test_docs_site.py compares them.
+Tables between `<!-- records: ... -->` are made from the records: tests/test_docs_site.py.
 """
 
 import math
@@ -11,7 +11,10 @@ import pandas as pd
 import pytest
 import torch
 
-from gnn_vpa.graphs import features, load, merge
+from gnn_vpa.auditing._twins import twins_of
+from gnn_vpa.graphs import alike, features, load, merge, splits
+from gnn_vpa.graphs.alike import right_at_best
+from gnn_vpa.paper import published
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE_ROW = re.compile(r"^\|(.+)\|$", flags=re.MULTILINE)
@@ -97,14 +100,15 @@ def test_the_sentences_on_deep_networks_of_mutag(deep: pd.DataFrame) -> None:
     says(
         "depth.md",
         "happen to fit sum (variance 1,250 at layer 64)",
-        f"the first layer's gradient is {scientific(ratio['vpa'])} of the last one's), and so do mean"
-        " and max (below 1e-16)",
+        f"the first layer's gradient is {scientific(ratio['vpa'])} of the last one's), and so do"
+        " mean and max (below 1e-16)",
     )
 
 
 def test_the_table_of_predicted_variances_is_what_the_command_says() -> None:
-    from gnn_vpa.cli._app import app
     from typer.testing import CliRunner
+
+    from gnn_vpa.cli._app import app
 
     said = CliRunner().invoke(app, ["theory", "MUTAG", "--graphs", "100", "--draws", "4"]).stdout
     lines = [line.split("\t") for line in said.splitlines() if line.startswith("MUTAG")]
@@ -142,8 +146,8 @@ def test_the_sentences_on_pairs_that_escape_sum_and_vpa(told: pd.DataFrame) -> N
     both, graphs = every.set_index("aggr")["missed"], int(atlas["graphs"].iloc[0])
     says(
         "expressivity.md",
-        f"({four['missed'].min()} to {four['missed'].max()} of {four['pairs'].iloc[0]:,} on the atlas"
-        f" at four layers, up to {single['missed'].max()} at fewer)",
+        f"({four['missed'].min()} to {four['missed'].max()} of {four['pairs'].iloc[0]:,} on the"
+        f" atlas at four layers, up to {single['missed'].max()} at fewer)",
         f"each of three networks misses {two['missed'].min()} to {two['missed'].max()} pairs, but"
         f" only {both['sum']} (sum) and {both['vpa']} (vpa) escape all three",
         f"all {graphs:,} graphs of up to seven nodes, {math.comb(graphs, 2):,} pairs",
@@ -168,11 +172,11 @@ def test_the_sentences_on_precision_and_labels(told: pd.DataFrame) -> None:
         f"mean misses {100 - double['MUTAG', 'mean']:.1f} % on MUTAG",
         f"max misses {100 - double['MUTAG', 'max']:.0f} % on MUTAG and"
         f" {100 - double['PTC_FM', 'max']:.1f} % on PTC",
-        f"on the atlas: {lost['vpa']['atlas']:.0f} % against {lost['sum']['atlas']:.0f} % of the pairs",
+        f"on the atlas: {lost['vpa']['atlas']:.0f} % against {lost['sum']['atlas']:.0f} % of the",
         f"the loss is below {math.ceil(10 * real) / 10} % for both, except on MUTAG"
         f" ({lost['vpa']['MUTAG']:.0f} %, for sum as well)",
-        f"with sum: {scientific(noise['float64'])} (float64), {scientific(noise['float32'])} (float32),"
-        f" {scientific(noise['bfloat16'])} (bfloat16",
+        f"with sum: {scientific(noise['float64'])} (float64),"
+        f" {scientific(noise['float32'])} (float32), {scientific(noise['bfloat16'])} (bfloat16",
     )
 
 
@@ -200,3 +204,36 @@ def test_what_compression_saves(archive: str, name: str, request: pytest.Fixture
     (row,) = (row for row in rows("compression.md", "data set") if row[0] == name)
     shown = [cell.replace("*", "").removesuffix(" fewer") for cell in row]
     assert shown[1:] == [f"{nodes:,}", saved[0], f"{edges:,}", *saved[1:3], ", ".join(saved[3:])]
+
+
+# Audits -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["MUTAG", "PTC_FM", "IMDB-MULTI"])
+def test_what_the_audit_finds_in_benchmark_data(name: str, request: pytest.FixtureRequest) -> None:
+    graphs = load(name, None if name == "MUTAG" else request.getfixturevalue("tu_dir"))
+    count = graphs.num_graphs
+    kinds, folds = alike(graphs, "auto", rounds=5)[-1], splits(graphs.y)
+    twins = twins_of(kinds, graphs.y, folds)
+    majority = int(torch.bincount(graphs.y).max())
+    percent = (
+        right_at_best(kinds, graphs.y) / count,
+        twins.share,
+        twins.accuracy,
+        majority / count,
+    )
+    told_apart = int(kinds.max()) + 1
+    (row,) = (row for row in rows("audit.md", "data set") if row[0] == name)
+    assert row[1:3] == [f"{count:,}", f"{told_apart:,}"]
+    assert [float(text.removesuffix(" %")) for text in row[3:]] == [
+        round(100 * share, 1) for share in percent
+    ]
+
+
+def test_the_best_networks_of_the_paper_beside_a_forest() -> None:
+    best = published("table1").groupby("dataset")["mean"].max()
+    says(
+        "audit.md",
+        f"first table on REDDIT-BINARY ({best['RDT-B']:.1f} %), and ahead of it on COLLAB"
+        f" ({best['COLLAB']:.1f} %)",
+    )

@@ -8,6 +8,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
 
+_SPACE = re.compile(r" (±|to) (?=[\d.\N{MINUS SIGN}]+\w?$)")
 _SENTENCE = 24  # characters: a cell of more has room for several words in a line
 
 
@@ -65,7 +66,7 @@ def _name(table: nodes.table, names: Counter[str]) -> str:
 def _set_cells(table: nodes.table) -> None:
     """Keep a number with its deviation in one line, and give sentences room."""
     for text in list(table.findall(nodes.Text)):
-        joined = re.sub(r" (±|to) (?=[\d.−]+\w?$)", "\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", text)
+        joined = _SPACE.sub("\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", text)
         text.parent.replace(text, nodes.Text(joined))
     for cell in list(table.findall(nodes.entry)):
         if len(cell.astext()) > _SENTENCE:
