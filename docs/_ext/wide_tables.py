@@ -10,6 +10,11 @@ from sphinx.writers.html5 import HTML5Translator
 
 _SPACE = re.compile(r" (±|to) (?=[\d.\N{MINUS SIGN}]+\w?$)")
 _SENTENCE = 24  # characters: a cell of more has room for several words in a line
+# A table that a tutorial shows, as sphinx-gallery writes it, and as a box that the keyboard reaches.
+_PRINTED = '<div class="output_subarea output_html'
+_REACHED = '<div tabindex="0" role="region" aria-label="Table {number} of what is printed"' + (
+    _PRINTED.removeprefix("<div")
+)
 
 
 class _Scroll(nodes.container):
@@ -50,6 +55,12 @@ class _Wrap(SphinxPostTransform):
             box["name"] = _name(table, names)
             table.replace_self(box)
             box += table
+        for printed in list(self.document.findall(nodes.raw)):
+            if _PRINTED in printed.astext():
+                names["Printed"] += 1
+                html = printed.astext().replace("<th></th>", "<td></td>")
+                html = html.replace(_PRINTED, _REACHED.format(number=names["Printed"]), 1)
+                printed.replace_self(nodes.raw("", html, format="html"))
 
 
 def _name(table: nodes.table, names: Counter[str]) -> str:
