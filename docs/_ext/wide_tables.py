@@ -10,7 +10,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 _SPACE = re.compile(r" (±|to) (?=[\d.\N{MINUS SIGN}]+\w?$)")
 _SENTENCE = 24  # characters: a cell of more has room for several words in a line
-# A table that a tutorial shows, as sphinx-gallery writes it, and as a box that the keyboard reaches.
+# A table that a tutorial shows: as sphinx-gallery writes it, and as a box that a keyboard reaches.
 _PRINTED = '<div class="output_subarea output_html'
 _REACHED = '<div tabindex="0" role="region" aria-label="Table {number} of what is printed"' + (
     _PRINTED.removeprefix("<div")
