@@ -35,7 +35,7 @@ each_page = pytest.mark.parametrize(
 def blocks(text: str) -> list[str]:
     """Return the blocks that run, each with its line numbers in the page."""
     fences = list(FENCE.finditer(text))
-    spelled = re.findall(r"^\s*[`~]{3,}\s*py", text, flags=re.MULTILINE | re.IGNORECASE)
+    spelled = re.findall(r"^[ \t]*[`~]{3,}[ \t]*py", text, flags=re.MULTILINE | re.IGNORECASE)
     assert len(fences) == len(spelled), "a block of Python begins with ```python and ends with ```"
     skipped = [bool(SKIP.search(text, 0, fence.start())) for fence in fences]
     marks = re.findall(r"^<!-- not run", text, flags=re.MULTILINE)
