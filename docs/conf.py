@@ -35,6 +35,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "access",
     "docstrings",
     "links",
     "llms",
@@ -42,6 +43,7 @@ extensions = [
     "wide_tables",
 ]
 exclude_patterns = ["_build", "_ext", "_generated/scripts", "playground", "tutorials"]
+templates_path = ["_templates"]
 nitpicky = not QUICK
 default_role = "code-or-name"  # of docstrings; in Markdown backticks are code anyway
 

@@ -64,9 +64,10 @@ def sdist_complaints(files: Mapping[str, bytes], root: Path) -> list[str]:
     needed = {f"src/{name}" for name in package_files(root)}
     needed |= {"pyproject.toml", "hatch_build.py", "README.md", "PKG-INFO", "CHANGELOG.md"}
     needed |= {"CITATION.cff", "constraints.txt", "tests/conftest.py", *NOTICES}
+    needed |= {"docs/conf.py", "results/paper/folds.csv"}  # the pages, and their numbers
     complaints = [f"the sdist lacks {name}" for name in sorted(needed - set(files))]
     strange = [
-        name for name in files if re.search(r"__pycache__|\.pyc$|^(results|runs|\.venv)/", name)
+        name for name in files if re.search(r"__pycache__|\.pyc$|\.sqlite$|^(runs|\.venv)/", name)
     ]
     complaints += [f"the sdist has {name}" for name in sorted(strange)]
     return complaints + _private_complaints("the sdist", files, root)

@@ -36,14 +36,22 @@ function behind(element, view) {
   return layers.reverse().reduce((back, front) => over(front, back), [255, 255, 255, 1]);
 }
 
-const named = e =>
-  [e.textContent, e.getAttribute("aria-label"), e.title, e.getAttribute("placeholder"),
-   ...[...e.querySelectorAll("img")].map(i => i.alt),
+// What is read out of an element: hidden text is not, though text that is clipped is.
+function heard(e, view) {
+  if (e.nodeType === Node.TEXT_NODE) return e.data;
+  if (e.nodeType !== Node.ELEMENT_NODE || e.getAttribute("aria-hidden") === "true") return "";
+  const style = view.getComputedStyle(e);
+  if (style.display === "none" || style.visibility === "hidden") return "";
+  return [e.getAttribute("aria-label") || e.alt || "", ...[...e.childNodes].map(c => heard(c, view))].join(" ");
+}
+const named = (e, view) =>
+  [heard(e, view), e.title, e.getAttribute("placeholder"),
    ...(e.labels ? [...e.labels].map(l => l.textContent) : [])].some(t => t && t.trim());
 const short = e => e.outerHTML.replace(/\s+/g, " ").slice(0, 110);
 
 function problems(doc, view, width) {
   const found = [];
+  const shown = e => e.getClientRects().length && view.getComputedStyle(e).visibility !== "hidden";
   const root = doc.documentElement;
   if (root.scrollWidth > width) {
     const wide = [...doc.querySelectorAll("main *")].find(e => {
@@ -58,8 +66,20 @@ function problems(doc, view, width) {
   for (const image of doc.querySelectorAll("img"))
     if (!image.alt.trim() && !(image.hasAttribute("alt") && image.closest(".sphx-glr-thumbcontainer")))
       found.push(`no alternative text: ${short(image)}`);
-  for (const e of doc.querySelectorAll("a[href], button, input:not([type=hidden]), select"))
-    if (e.getClientRects().length && !named(e)) found.push(`no name: ${short(e)}`);
+  for (const e of doc.querySelectorAll("a[href], button, input:not([type=hidden]), select, summary"))
+    if (shown(e) && !named(e, view)) found.push(`no name: ${short(e)}`);
+  for (const e of doc.querySelectorAll("th"))
+    if (shown(e) && !named(e, view)) found.push(`heads nothing: ${short(e)}`);
+  const regions = [...doc.querySelectorAll("[role=region]")].map(e => e.getAttribute("aria-label"));
+  regions.forEach((name, i) => {
+    if (regions.indexOf(name) !== i) found.push(`regions of one name: ${name}`);
+  });
+  for (const e of doc.querySelectorAll("article *")) {
+    const scrolls = ["auto", "scroll"].includes(view.getComputedStyle(e).overflowX);
+    if (scrolls && e.scrollWidth > e.clientWidth + 1 && e.tabIndex < 0 &&
+        !e.querySelector("a[href], button, [tabindex='0']"))
+      found.push(`scrolls, and not by keyboard: ${short(e)}`);
+  }
   const levels = [...doc.querySelectorAll("article h1, article h2, article h3, article h4")]
     .map(h => Number(h.tagName[1]));
   if (levels.filter(level => level === 1).length !== 1) found.push(`headings: ${levels}`);
@@ -109,7 +129,7 @@ async function main(pages, widths) {
         style.textContent = "* { transition: none !important; animation: none !important; }";
         frame.contentDocument.head.append(style);
         const wrong = problems(frame.contentDocument, frame.contentWindow, width);
-        if (wrong.length) found[`${page} ${width} ${theme}`] = [...new Set(wrong)].slice(0, 12);
+        if (wrong.length) found[`${page} ${width} ${theme}`] = [...new Set(wrong)].slice(0, 20);
       }
       frame.remove();
     }

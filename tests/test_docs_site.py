@@ -238,6 +238,10 @@ def test_what_is_wrong_with_a_page_is_seen(browse: Browse, tmp_path: Path) -> No
     page.write_text(
         '<!DOCTYPE html><html><title> </title><main><article><h1 id="a">A</h1><h3 id="a">C</h3>'
         '<img src="x.png" alt=""><a href="#"></a><p style="color: #999">pale</p>'
+        "<table><tr><th></th></tr></table><details open><summary><i></i></summary></details>"
+        '<div role="region" aria-label="B"></div><div role="region" aria-label="B"></div>'
+        '<div style="overflow-x: auto; width: 90px"><p style="width: 200px">far</p></div>'
+        '<button><b style="display: none">hidden</b></button>'
         '<div style="width: 500px">wide</div></article></main></html>',
         encoding="utf-8",
     )
@@ -248,4 +252,7 @@ def test_what_is_wrong_with_a_page_is_seen(browse: Browse, tmp_path: Path) -> No
         "scrolls sideways"
     }
     assert {"no language", "no title", "no alternative text", "no name", "contrast"} <= seen
-    assert {"a heading is skipped", "ids used twice"} <= seen
+    assert {"a heading is skipped", "ids used twice", "heads nothing"} <= seen
+    assert {"regions of one name", "scrolls, and not by keyboard"} <= seen
+    nameless = [problem for problem in wide if problem.startswith("no name")]
+    assert [re.search(r"<(\w+)", problem)[1] for problem in nameless] == ["a", "summary", "button"]

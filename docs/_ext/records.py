@@ -97,6 +97,11 @@ def fair_answer() -> str:
     return f"vpa leads on {leads} of {compared}, {surely} against sum{ahead}.\n"
 
 
+def _cut(share: float, digits: int) -> str:
+    """Return percent with its digits cut: 99.9996 is not all."""
+    return f"{int(share * 10**digits) / 10**digits:.{digits}f}" if 0 < share < 100 else f"{share:g}"
+
+
 def told_apart() -> str:
     """The share of pairs that 1-WL tells apart and an untrained network of four layers does too."""
     rows = pd.read_csv(ROOT / "results" / "expressivity" / "expressivity.csv")
@@ -104,9 +109,71 @@ def told_apart() -> str:
     share = 100 * rows.groupby(["dataset", "aggr"])["share"].mean()
     found = []
     for dataset in ("IMDB-BINARY", "COLLAB", "MUTAG", "NCI1"):
-        # Digits are cut: 99.99 is not all.
-        found.append([dataset, *(f"{int(share[dataset, a] * 10) / 10:g}" for a in SHARED)])
+        found.append([dataset, *(_cut(share[dataset, aggr], 1) for aggr in SHARED)])
     return _markdown(["data set", *(f"{aggr}, %" for aggr in SHARED)], found)
+
+
+def expressivity() -> str:
+    """What networks of four layers tell apart, in float64 and in bfloat16."""
+    rows = pd.read_csv(ROOT / "results" / "expressivity" / "expressivity.csv")
+    rows = rows[(rows["depth"] == 4) & (rows["seed"] != "any")]
+    share = 100 * rows.groupby(["dataset", "aggr", "precision"])["share"].mean()
+    names = {archive: name for name, archive in _archives().items()}
+    columns = [(aggr, precision) for precision in ("float64", "bfloat16") for aggr in SHARED]
+    head = [aggr if precision == "float64" else f"{aggr}, bf16" for aggr, precision in columns]
+    found = [
+        [names.get(dataset, dataset), *(_cut(share[dataset, *column], 3) for column in columns)]
+        for dataset in ("atlas", *names)
+    ]
+    return _markdown(["graphs", *head], found)
+
+
+def _archives() -> dict[str, str]:
+    """Return the archive of each data set by the name that the paper gives it, in its order."""
+    table = pd.read_csv(ROOT / "src" / "gnn_vpa" / "paper" / "datasets.csv").dropna(subset="paper")
+    return dict(zip(table["paper"], table["archive"], strict=True))
+
+
+def _loss(value: float) -> str:
+    """Return a loss with as many digits as fit into a table."""
+    if value < 100:
+        return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+    digit, exponent = f"{value:.0e}".split("e")
+    return f"{digit}e{int(exponent)}"
+
+
+def _depth(dataset: str) -> str:
+    """Return test accuracy and the last training loss of deep networks without normalisation."""
+    rows = pd.read_csv(ROOT / "results" / "depth" / "depth.csv")
+    rows = rows[rows["dataset"] == dataset]
+    depths = sorted(set(rows["depth"]))
+    cells = rows.set_index(["weights", "residual", "aggr", "depth"])
+    assert cells.index.is_unique, "one fold, one seed"
+    found = []
+    for weights, name in {"default": "PyTorch's", "calibrated": "calibrated"}.items():
+        for residual in (False, True):
+            for aggr in SHARED:
+                line = [name, "yes" if residual else "no", aggr]
+                for depth in depths:
+                    cell = cells.loc[weights, residual, aggr, depth]
+                    if pd.notna(cell["diverged_epoch"]):
+                        line.append("**not finite**")
+                        continue
+                    line.append(f"{100 * cell['test_accuracy']:.1f} ({_loss(cell['last_loss'])})")
+                found.append(line)
+    return _markdown(
+        ["weights", "residuals", "aggregation", *(f"{depth} layers" for depth in depths)], found
+    )
+
+
+def depth_imdb_binary() -> str:
+    """Deep networks on IMDB-BINARY."""
+    return _depth("IMDB-BINARY")
+
+
+def depth_mutag() -> str:
+    """Deep networks on MUTAG."""
+    return _depth("MUTAG")
 
 
 def _results_table(heading: str) -> list[dict[str, str]]:

@@ -87,7 +87,7 @@ except gnn_vpa.UsageError as error:
 # The same on the command line::
 #
 #    gnn-vpa train MUTAG --aggr vpa --out mutag-vpa
-#    gnn-vpa predict mutag-vpa NEW.zip --out predictions.csv
-#    gnn-vpa export mutag-vpa --format pt2     # runs without gnn-vpa
+#    gnn-vpa predict mutag-vpa MUTAG --out predictions.csv    # or other graphs: NEW.zip
+#    gnn-vpa export mutag-vpa --format pt2                    # runs without gnn-vpa
 #
 # More: :doc:`/scikit-learn`, :doc:`/models`.

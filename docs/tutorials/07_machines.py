@@ -72,10 +72,13 @@ plt.show()
 #    ray start --address=HERE:6379                      # on every other computer
 #    gnn-vpa run COLLAB REDDIT-BINARY --model gin,gcn --ray
 #
-# Without Ray, divide the grid by hand, a data set for each computer, and look at all folders
-# together::
+# Without Ray, divide the grid by hand, a data set for each computer::
 #
 #    gnn-vpa run COLLAB --model gin,gcn --out runs/collab           # one computer
 #    gnn-vpa run REDDIT-BINARY --model gin,gcn --out runs/reddit    # another
+#
+# and look at all folders together in Python: ``pandas.concat(gnn_vpa.Results(folder).folds for
+# folder in ["runs/collab", "runs/reddit"])``. Processes that share a file system need not divide
+# anything: the same command in each, with the same folder, and they share the cells.
 #
 # What is there on this: :doc:`many machines </_generated/machines/index>`.
