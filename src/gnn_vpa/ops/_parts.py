@@ -28,7 +28,14 @@ Floats = NDArray[Any]
 
 
 def attend_by_parts(
-    x: Tensor, graph: Graph, source: Tensor, target: Tensor, slope: float, times: Tensor | None
+    x: Tensor,
+    graph: Graph,
+    source: Tensor,
+    target: Tensor,
+    slope: float,
+    times: Tensor | None,
+    *,
+    normed: bool = True,
 ) -> Tensor:
     """Attend with logits ``leaky_relu(source_j + target_i)``, divided by the norm of its weights.
 
@@ -41,18 +48,26 @@ def attend_by_parts(
         target: ``[num_targets, heads]``.
         slope: Of the leaky ReLU where it is negative.
         times: ``[num_edges]``, how often an edge counts; None: once.
+        normed: Whether it is divided by the norm; otherwise the weights sum up to 1, as in GAT.
     """
     if times is None and _is_short(x, graph, source, target):
-        return _Attention.apply(x, source, target, graph, slope)  # type: ignore[no-any-return, no-untyped-call]
-    return _general(x, source, target, graph, slope, times)
+        return _Attention.apply(x, source, target, graph, slope, normed)  # type: ignore[no-any-return, no-untyped-call]
+    return _general(x, source, target, graph, slope, times, normed)
 
 
 def _general(
-    x: Tensor, source: Tensor, target: Tensor, graph: Graph, slope: float, times: Tensor | None
+    x: Tensor,
+    source: Tensor,
+    target: Tensor,
+    graph: Graph,
+    slope: float,
+    times: Tensor | None,
+    normed: bool,
 ) -> Tensor:
     logits = leaky_relu(from_sources(source, graph) + from_targets(target, graph), slope)
     weight = softmax(logits, graph, times, x)
-    return aggregate(x, graph, "vpa", weight, times, normalizer_grad=False)
+    aggr = "vpa" if normed else "sum"
+    return aggregate(x, graph, aggr, weight, times, normalizer_grad=False)
 
 
 def _is_short(x: Tensor, graph: Graph, *parts: Tensor) -> bool:
@@ -125,10 +140,12 @@ def _columns(graph: Graph) -> _Columns:
     return known
 
 
-def _weights(source: Tensor, target: Tensor, graph: Graph, slope: float) -> tuple[Floats, ...]:
+def _weights(
+    source: Tensor, target: Tensor, graph: Graph, slope: float, normed: bool
+) -> tuple[Floats, Any, Floats | None]:
     """Return ``u [E, H]`` by target, where logits were negative, and by how much ``u`` outweighs.
 
-    The softmax's weights are ``u_ij / share_i``.
+    The softmax's weights are ``u_ij / share_i``; without a share they are ``u_ij``.
     """
     rows = _rows(graph)
     logits = source.numpy().take(rows.col, axis=0) + rows.over(target.numpy()[rows.some])
@@ -136,6 +153,9 @@ def _weights(source: Tensor, target: Tensor, graph: Graph, slope: float) -> tupl
     logits = np.where(falls, np.asarray(slope, logits.dtype) * logits, logits)
     logits -= rows.over(np.maximum.reduceat(logits, rows.begin))
     mass = np.exp(logits, out=logits)
+    if not normed:
+        mass /= rows.over(np.add.reduceat(mass, rows.begin))
+        return mass, falls, None
     norm = np.sqrt(np.add.reduceat(mass * mass, rows.begin))
     share = np.add.reduceat(mass, rows.begin) / norm
     mass /= rows.over(norm)
@@ -145,11 +165,18 @@ def _weights(source: Tensor, target: Tensor, graph: Graph, slope: float) -> tupl
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, source: Tensor, target: Tensor, graph: Graph, slope: float
+        ctx: Any,
+        x: Tensor,
+        source: Tensor,
+        target: Tensor,
+        graph: Graph,
+        slope: float,
+        normed: bool,
     ) -> Tensor:
+        parts = source.detach(), target.detach()
         with np.errstate(all="ignore"):  # what is not finite stays so, as in PyTorch
-            weight, falls, share = _weights(source.detach(), target.detach(), graph, slope)
-        ctx.graph, ctx.slope, ctx.made = graph, slope, (weight, falls, share)
+            weight, falls, share = _weights(*parts, graph, slope, normed)
+        ctx.graph, ctx.slope, ctx.normed, ctx.made = graph, slope, normed, (weight, falls, share)
         ctx.save_for_backward(x, source, target)
         return _sums(x.detach(), weight, graph.by_target)
 
@@ -160,29 +187,30 @@ class _Attention(torch.autograd.Function):
         if torch.is_grad_enabled() or not is_plain(g):
             with torch.enable_grad():
                 # A derivative of higher order, or one that is traced: through the general way.
-                again = _general(x, source, target, graph, slope, None)
+                again = _general(x, source, target, graph, slope, None, ctx.normed)
                 inputs = [t for t in (x, source, target) if t.requires_grad]
                 grads = iter(torch.autograd.grad(again, inputs, g, create_graph=True))
             found = (next(grads) if t.requires_grad else None for t in (x, source, target))
-            return *found, None, None
+            return *found, None, None, None
         weight, falls, share = ctx.made
         rows, columns = _rows(graph), _columns(graph)
         grad_x = None
         if ctx.needs_input_grad[0]:
             grad_x = _sums(g, weight.take(columns.place, axis=0), graph.by_source)
         if not (ctx.needs_input_grad[1] or ctx.needs_input_grad[2]):
-            return grad_x, None, None, None, None
+            return grad_x, None, None, None, None, None
         heads = range(x.shape[1])
         columns_of = [(g[:, h].contiguous(), x[:, h].contiguous()) for h in heads]
         products = [dots(*pair, graph.by_target).numpy() for pair in columns_of]
         change = weight * (products[0][:, None] if len(products) == 1 else np.stack(products, 1))
-        change -= weight * rows.over(np.add.reduceat(change, rows.begin) / share)
+        mean = np.add.reduceat(change, rows.begin)
+        change -= weight * rows.over(mean if share is None else mean / share)
         change *= np.where(falls, np.asarray(slope, change.dtype), np.asarray(1, change.dtype))
         grad_target, grad_source = torch.zeros_like(target), torch.zeros_like(source)
         grad_target.numpy()[rows.some] = np.add.reduceat(change, rows.begin)
         turned = change.take(columns.place, axis=0)
         grad_source.numpy()[columns.some] = np.add.reduceat(turned, columns.begin)
-        return grad_x, grad_source, grad_target, None, None
+        return grad_x, grad_source, grad_target, None, None, None
 
 
 def _sums(x: Tensor, weight: Floats, csr: Any) -> Tensor:

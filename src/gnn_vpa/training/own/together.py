@@ -86,26 +86,26 @@ def _check(
         own = {n: t.detach().double().requires_grad_(t.requires_grad) for n, t in params.items()}
         kept = {n: _copied(t) for n, t in buffers.items()}
         scores = double(own, kept, batch, seeds)
-        found = _gradients(scores, batch.graph[:, :-1], own) if training else {}
+        found = gradients(scores, batch.graph[:, :-1], own) if training else {}
         for lane, graphs in enumerate(ids):
             mine = {n: t[lane].detach().requires_grad_(t.requires_grad) for n, t in own.items()}
             statistics = {n: _copied(t[lane]) for n, t in buffers.items()}
             real = graphs[graphs >= 0]
             expected = alone.functional(mine, statistics, source.cut(real), seeds[lane])
-            _compare("scores", scores[lane, : len(real)], expected)
+            compare("scores", scores[lane, : len(real)], expected)
             for name, tensor in statistics.items():
-                _compare(name, kept[name][lane], tensor)
+                compare(name, kept[name][lane], tensor)
             everywhere = torch.ones_like(real, dtype=torch.bool)
-            alone_gradients = _gradients(expected, everywhere, mine) if training else {}
+            alone_gradients = gradients(expected, everywhere, mine) if training else {}
             for name, gradient in alone_gradients.items():
-                _compare(f"the gradient of {name}", found[name][lane], gradient)
+                compare(f"the gradient of {name}", found[name][lane], gradient)
         if not bool(double.mode.ok):
             raise NotSideBySide("it asks for values that differ between folds")
     if {name for name, _ in double.model.named_buffers()} != set(buffers):
         raise NotSideBySide("it makes buffers while it runs")
 
 
-def _gradients(scores: Tensor, is_real: Tensor, params: State) -> dict[str, Tensor]:
+def gradients(scores: Tensor, is_real: Tensor, params: State) -> dict[str, Tensor]:
     """Return the gradients of a loss in which every score of a graph has its own weight."""
     names = [name for name, tensor in params.items() if tensor.requires_grad]
     if not names:
@@ -120,7 +120,8 @@ def _gradients(scores: Tensor, is_real: Tensor, params: State) -> dict[str, Tens
     }
 
 
-def _compare(what: str, found: Tensor, expected: Tensor) -> None:
+def compare(what: str, found: Tensor, expected: Tensor) -> None:
+    """Raise `NotSideBySide` where numbers differ by more than rounding in float64 explains."""
     found, expected = found.detach().double(), expected.detach().double()
     scale = expected.abs().max().clamp(min=1.0) if expected.numel() else expected.new_ones(())
     if not bool(((found - expected).abs() <= _CLOSE * scale).all()):
