@@ -24,6 +24,7 @@ class GATConvByParts(VPGATConv):
     """PyG's ``GATConv`` itself, whose attention need not be written down edge by edge."""
 
     aggregate = MessagePassing.aggregate
+    edge_updater = VPGATConv.edge_updater
     _linear = True
 
     def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
