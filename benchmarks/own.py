@@ -183,6 +183,4 @@ def report(device: str, datasets: Sequence[str], epochs: int | None, record: Rec
                 loops.append(loop())
                 theirs, ours = statistics.median(loops), (whole - short) / (count - half)
                 steady, all_in_all = theirs / ours, theirs * count / whole
-                table.row(
-                    name, model, workers or 1, theirs, ours, steady, count, whole, all_in_all
-                )
+                table.row(name, model, workers or 1, theirs, ours, steady, count, whole, all_in_all)

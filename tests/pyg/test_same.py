@@ -135,7 +135,7 @@ def test_layers_that_do_something_else_are_left(name: str) -> None:
 
 
 def test_a_layer_with_a_message_of_its_own_keeps_it(graph: tuple[Tensor, Tensor, Tensor]) -> None:
-    class Loud(SAGEConv):  # type: ignore[misc]
+    class Loud(SAGEConv):
         def message(self, x_j: Tensor) -> Tensor:
             return 3 * x_j
 

@@ -114,9 +114,9 @@ def _all_fit(read: _Read, stores: Sequence[Mapping[str, Any]], target: str) -> b
         values = [store.get(field) for store in stores]
         if all(value is None for value in values):
             continue
-        if not all(isinstance(value, Tensor) and value.dim() > 0 for value in values):
+        shapes = [value.shape for value in values if isinstance(value, Tensor) and value.dim() > 0]
+        if len(shapes) < len(values):
             return False
-        shapes = [value.shape for value in values]
         columns = shapes[0][1:]
         if [shape[0] for shape in shapes] != expected.tolist():
             return False
@@ -189,6 +189,8 @@ def _stack(values: list[Tensor | None]) -> Tensor | None:
     tensors = [value for value in values if value is not None]
     if not tensors:
         return None
+    if any(tensor.shape[1:] != tensors[0].shape[1:] for tensor in tensors):  # [E] and [E, 1]
+        tensors = [tensor.reshape(len(tensor), tensor.shape[1:].numel()) for tensor in tensors]
     rows = torch.cat(tensors).float().cpu()
     return rows.reshape(len(rows), rows.shape[1:].numel())
 

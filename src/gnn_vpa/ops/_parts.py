@@ -225,8 +225,8 @@ class _Attention(torch.autograd.Function):
         if not (ctx.needs_input_grad[1] or ctx.needs_input_grad[2]):
             return grad_x, None, None, None, None, None
         change = np.empty_like(weight)
-        pair = (part.reshape(-1, part.shape[2]) for part in (g, x.detach()))
-        change.reshape(-1)[to.place] = dots(*pair, to.apart).numpy()
+        left, right = (part.reshape(-1, part.shape[2]) for part in (g, x.detach()))
+        change.reshape(-1)[to.place] = dots(left, right, to.apart).numpy()
         change *= weight
         mean = to.sums(change)
         with np.errstate(all="ignore"):  # a node without neighbours has a share of 0 / 0

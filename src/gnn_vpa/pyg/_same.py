@@ -51,7 +51,8 @@ def sum_by_kernels(model: nn.Module) -> bool:
         (True, False)
     """
     layers = [module for module in model.modules() if isinstance(module, MessagePassing)]
-    return any([_changed(layer) for layer in layers])
+    changed = [_changed(layer) for layer in layers]
+    return any(changed)
 
 
 def _changed(layer: MessagePassing) -> bool:
@@ -63,7 +64,10 @@ def _changed(layer: MessagePassing) -> bool:
         become(layer, GATConvByParts)
         return True
     form = form_of(layer, ())
-    if isinstance(form, str) or not is_sum(form) or not variant(type(layer), form)._linear:
+    if isinstance(form, str) or not is_sum(form):
+        return False
+    made: Any = variant
+    if not made(type(layer), form)._linear:
         return False
     become(layer, form, aggr)
     return True

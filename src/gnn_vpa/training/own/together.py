@@ -92,13 +92,13 @@ def _check(
             statistics = {n: _copied(t[lane]) for n, t in buffers.items()}
             real = graphs[graphs >= 0]
             expected = alone.functional(mine, statistics, source.cut(real), seeds[lane])
-            compare("scores", scores[lane, : len(real)], expected)
+            _compare("scores", scores[lane, : len(real)], expected)
             for name, tensor in statistics.items():
-                compare(name, kept[name][lane], tensor)
+                _compare(name, kept[name][lane], tensor)
             everywhere = torch.ones_like(real, dtype=torch.bool)
             alone_gradients = gradients(expected, everywhere, mine) if training else {}
             for name, gradient in alone_gradients.items():
-                compare(f"the gradient of {name}", found[name][lane], gradient)
+                _compare(f"the gradient of {name}", found[name][lane], gradient)
         if not bool(double.mode.ok):
             raise NotSideBySide("it asks for values that differ between folds")
     if {name for name, _ in double.model.named_buffers()} != set(buffers):
@@ -120,12 +120,16 @@ def gradients(scores: Tensor, is_real: Tensor, params: State) -> dict[str, Tenso
     }
 
 
-def compare(what: str, found: Tensor, expected: Tensor) -> None:
-    """Raise `NotSideBySide` where numbers differ by more than rounding in float64 explains."""
+def _compare(what: str, found: Tensor, expected: Tensor) -> None:
+    if differ(found, expected):
+        raise NotSideBySide(f"side by side {what} would differ")
+
+
+def differ(found: Tensor, expected: Tensor) -> bool:
+    """Say whether numbers are further apart than rounding in float64 explains."""
     found, expected = found.detach().double(), expected.detach().double()
     scale = expected.abs().max().clamp(min=1.0) if expected.numel() else expected.new_ones(())
-    if not bool(((found - expected).abs() <= _CLOSE * scale).all()):
-        raise NotSideBySide(f"side by side {what} would differ")
+    return not bool(((found - expected).abs() <= _CLOSE * scale).all())
 
 
 def _double(model: nn.Module) -> nn.Module:
