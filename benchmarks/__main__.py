@@ -119,7 +119,7 @@ def _own(options: argparse.Namespace, versions: str) -> None:
     record = Record(options.out, machine=versions)
     record.text(f"{versions}\n\n## Own models")
     datasets = own.DATASETS if options.datasets is training.DATASETS else options.datasets
-    own.report(options.device, datasets, options.epochs or own.EPOCHS[options.device], record)
+    own.report(options.device, datasets, options.epochs, record)
 
 
 def _estimators(options: argparse.Namespace, versions: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike
 from sklearn import get_config, model_selection
 from sklearn.base import BaseEstimator, clone, is_classifier
@@ -16,10 +17,13 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from ..errors import GnnVpaError
 from ..graphs import GraphSet, load
+from ..host import Host
 from ..training.own import elsewhere
 from .base import GraphEstimator
 from .folds import can_share, fit_folds
 from .reading import Graphs, labels_of, weighted
+
+LONG = 1 << 18  # graphs, counted in every epoch, that take longer than a process needs to start
 
 
 def cross_validate(
@@ -50,7 +54,9 @@ def cross_validate(
         groups: Group of each graph, for splitters that keep groups together.
         scoring: As scikit-learn has it.
         cv: Any splitter of scikit-learn, a number of folds, or pairs of indices.
-        n_jobs: Number of processes that share the folds; -1 for as many as cores.
+        n_jobs: Number of processes that share the folds; -1 for as many as cores. None: as many as
+            cores where trainings are long enough for that to pay, unless joblib's
+            ``parallel_config`` says how many. The scores do not depend on it.
         params: Metadata: ``sample_weight``, and ``groups`` where metadata routing is enabled.
         **others: What else scikit-learn's function takes.
 
@@ -86,7 +92,8 @@ def cross_validate(
     begin = time.perf_counter()
     if asked.fit.keys() - {"sample_weight"} or not can_share(estimator, learned, parts):
         return dict(model_selection.cross_validate(estimator, X, y, n_jobs=n_jobs, **others))
-    fitted = fit_folds(estimator, learned, parts, _workers(estimator, n_jobs))
+    passes = sum(map(len, parts)) * estimator.epochs
+    fitted = fit_folds(estimator, learned, parts, _workers(estimator, n_jobs, passes))
     seconds = (time.perf_counter() - begin) / len(parts)
     found = model_selection.cross_validate(_Fitted(estimator, iter(fitted)), X, y, **others)
     found["fit_time"] = np.full(len(parts), seconds)
@@ -125,9 +132,14 @@ def _asked(
     )
 
 
-def _workers(estimator: GraphEstimator, n_jobs: int | None) -> int:
-    """Return how many processes can train the estimator's model."""
-    return 1 if elsewhere(estimator.task().model) else int(effective_n_jobs(n_jobs))
+def _workers(estimator: GraphEstimator, n_jobs: int | None, passes: int) -> int:
+    """Return how many processes train the estimator's model, of graphs that pass so many times."""
+    if elsewhere(estimator.task().model):
+        return 1
+    backend, asked = get_active_backend()
+    if n_jobs is None and asked is None and not backend.nesting_level:
+        return Host.here().cores if passes >= LONG else 1
+    return int(effective_n_jobs(n_jobs))
 
 
 class _Fitted(BaseEstimator):  # type: ignore[misc]

@@ -1,10 +1,11 @@
 """A user's own PyG graphs as one data set."""
 
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
 from ..errors import GnnVpaError, UsageError
@@ -13,6 +14,7 @@ from .numbering import Numbering
 from .targets import MISSING, NO_TARGET, TargetKind, Targets, targets_of
 
 _OF_EDGES = ("edge_attr", "edge_weight")
+_ALSO = frozenset({"feat", "batch", "node_type", "n_id", "tf"})  # tell PyG the number of nodes too
 _READ = ("x", "edge_index", "y", "num_nodes", "pos", *_OF_EDGES)  # what else there is are columns
 
 
@@ -27,20 +29,21 @@ def from_pyg(
     graphs = list(graphs)
     if not graphs:
         raise UsageError(f"{name}: there is no graph in it")
-    for index, graph in enumerate(graphs):
-        if (fault := _fault(graph, graphs[0], target, first)) is not None:
-            raise UsageError(f"{name}, graph {first + index}: {fault}")
+    stores = [graph.to_dict() if isinstance(graph, Data) else {} for graph in graphs]
+    read = _read_all(graphs, stores) if all(map(_has_edges, stores)) else None
+    if read is None or not _all_fit(read, stores, target):
+        for index, graph in enumerate(graphs):
+            if (fault := _fault(graph, graphs[0], target, first)) is not None:
+                raise UsageError(f"{name}, graph {first + index}: {fault}")
     learned = _targets(graphs, name, target, kind)
-    node_ptr = _pointers(torch.tensor([int(graph.num_nodes or 0) for graph in graphs]))
+    sizes, edges, counts = read or _read_all(graphs, stores)
+    node_ptr = _pointers(sizes)
     nodes = int(node_ptr[-1])
-    sources, targets = torch.cat(
-        [graph.edge_index + first for graph, first in zip(graphs, node_ptr.tolist(), strict=False)],
-        dim=1,
-    ).cpu()
+    sources, targets = edges + torch.repeat_interleave(node_ptr[:-1], counts)
     if first:  # a batch of many: its own messages count from here
         name = f"{name} from {first} on"
     order = (targets * nodes + sources).argsort(stable=True)
-    attributes, weights = (_stack([graph.get(n) for graph in graphs]) for n in _OF_EDGES)
+    attributes, weights = (_stack([store.get(n) for store in stores]) for n in _OF_EDGES)
     try:
         return GraphSet(
             name=name if target in ("y", NO_TARGET) else f"{name}:{target}",
@@ -48,16 +51,81 @@ def from_pyg(
             rowptr=_pointers(torch.bincount(targets, minlength=nodes)),
             col=sources[order].int(),
             y=learned.y,
-            node_attributes=_stack([graph.x for graph in graphs]),
+            node_attributes=_stack([store.get("x") for store in stores]),
             edge_attributes=None if attributes is None else attributes[order],
             class_names=learned.class_names,
             edge_weights=None if weights is None else weights[order],
-            positions=_stack([graph.pos for graph in graphs]),
+            positions=_stack([store.get("pos") for store in stores]),
             columns={} if target == NO_TARGET else _single_values(graphs),
             numbering=Numbering(classes=learned.classes),
         )
     except GnnVpaError as error:  # a number that is not finite: the user's own
         raise UsageError(str(error)) from error
+
+
+def num_nodes(graph: Data, store: Mapping[str, Any]) -> int:
+    """Return how many nodes a graph has, quicker than PyG where ``x`` or a number says so.
+
+    Example:
+        >>> line = Data(x=torch.ones(3, 1), edge_index=torch.tensor([[0, 1], [1, 2]]))
+        >>> num_nodes(line, line.to_dict())
+        3
+    """
+    if "num_nodes" in store:
+        return int(store["num_nodes"] or 0)
+    x = store.get("x")
+    if type(graph) is Data and type(x) is Tensor and x.dim() > 0 and _ALSO.isdisjoint(store):
+        return len(x)
+    return int(graph.num_nodes or 0)
+
+
+class _Read(NamedTuple):
+    """What all graphs have, one after the other."""
+
+    sizes: Tensor  # [G], numbers of nodes
+    edges: Tensor  # [2, E], each graph's nodes counted from 0
+    counts: Tensor  # [G], numbers of edges
+
+
+def _read_all(graphs: list[Data], stores: Sequence[Mapping[str, Any]]) -> _Read:
+    sizes = torch.tensor([num_nodes(*pair) for pair in zip(graphs, stores, strict=True)])
+    parts = [store["edge_index"] for store in stores]
+    counts = torch.tensor([part.shape[1] for part in parts])
+    parts = [part.as_tensor() if isinstance(part, EdgeIndex) else part for part in parts]
+    return _Read(sizes, torch.cat(parts, dim=1).cpu(), counts)
+
+
+def _has_edges(store: Mapping[str, Any]) -> bool:
+    edges = store.get("edge_index")
+    return (
+        isinstance(edges, Tensor)
+        and edges.dtype == torch.int64
+        and edges.dim() == 2
+        and edges.shape[0] == 2
+    )
+
+
+def _all_fit(read: _Read, stores: Sequence[Mapping[str, Any]], target: str) -> bool:
+    """Say whether `_fault` finds nothing in any graph; if not sure, no."""
+    if target != NO_TARGET and any(store.get(target) is None for store in stores):
+        return False
+    rows = {"x": read.sizes, "pos": read.sizes, **dict.fromkeys(_OF_EDGES, read.counts)}
+    for field, expected in rows.items():
+        values = [store.get(field) for store in stores]
+        if all(value is None for value in values):
+            continue
+        shapes = [value.shape for value in values if isinstance(value, Tensor) and value.dim() > 0]
+        if len(shapes) < len(values):
+            return False
+        columns = shapes[0][1:]
+        if [shape[0] for shape in shapes] != expected.tolist():
+            return False
+        if not all(shape[1:] == columns for shape in shapes):
+            return False
+        if field == "edge_weight" and columns.numel() != 1:
+            return False
+    limit = torch.repeat_interleave(read.sizes, read.counts)
+    return bool((read.edges >= 0).all()) and bool((read.edges < limit).all())
 
 
 def _targets(
@@ -121,6 +189,8 @@ def _stack(values: list[Tensor | None]) -> Tensor | None:
     tensors = [value for value in values if value is not None]
     if not tensors:
         return None
+    if any(tensor.shape[1:] != tensors[0].shape[1:] for tensor in tensors):  # [E] and [E, 1]
+        tensors = [tensor.reshape(len(tensor), tensor.shape[1:].numel()) for tensor in tensors]
     rows = torch.cat(tensors).float().cpu()
     return rows.reshape(len(rows), rows.shape[1:].numel())
 

@@ -6,7 +6,7 @@ import torch
 from torch_geometric.data import Data
 
 from ..errors import UsageError
-from ._from_pyg import from_pyg
+from ._from_pyg import from_pyg, num_nodes
 from .graphset import GraphSet
 from .targets import NO_TARGET
 
@@ -74,5 +74,6 @@ def _size(graph: object, number: int, name: str) -> int:
             f"{name}, graph {number}: expected a torch_geometric.data.Data, got "
             f"{type(graph).__name__}"
         )
-    edges = graph.edge_index
-    return NODE * int(graph.num_nodes or 0) + (0 if edges is None else edges.shape[-1])
+    store = graph.to_dict()
+    edges = store.get("edge_index")
+    return NODE * num_nodes(graph, store) + (0 if edges is None else edges.shape[-1])

@@ -323,7 +323,8 @@ class GraphSet:
         """No network learns from a number that is not finite, but one that diverges has a score."""
         for field in ("node_attributes", "edge_attributes", "edge_weights", "positions"):
             tensor = getattr(self, field)
-            if tensor is None or bool(torch.isfinite(tensor).all()):
+            # A sum is finite only if every number is; it may overflow where each is not.
+            if tensor is None or bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all()):
                 continue
             row, column = torch.isfinite(tensor).logical_not().nonzero()[0].tolist()
             where = self._edge(row) if field.startswith("edge") else self._node(row)

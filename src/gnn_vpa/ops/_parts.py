@@ -19,7 +19,7 @@ from ._aggregate import aggregate
 from ._attend import softmax
 from ._backend import backend
 from ._cpu import LONG, dots, whole_bags
-from ._csr import is_plain
+from ._csr import CSR, is_plain
 from ._differentiable import has_duals
 from ._edges import from_sources, from_targets
 from ._graph import Graph, trainable
@@ -28,7 +28,14 @@ Floats = NDArray[Any]
 
 
 def attend_by_parts(
-    x: Tensor, graph: Graph, source: Tensor, target: Tensor, slope: float, times: Tensor | None
+    x: Tensor,
+    graph: Graph,
+    source: Tensor,
+    target: Tensor,
+    slope: float,
+    times: Tensor | None,
+    *,
+    normed: bool = True,
 ) -> Tensor:
     """Attend with logits ``leaky_relu(source_j + target_i)``, divided by the norm of its weights.
 
@@ -41,18 +48,26 @@ def attend_by_parts(
         target: ``[num_targets, heads]``.
         slope: Of the leaky ReLU where it is negative.
         times: ``[num_edges]``, how often an edge counts; None: once.
+        normed: Whether it is divided by the norm; otherwise the weights sum up to 1, as in GAT.
     """
     if times is None and _is_short(x, graph, source, target):
-        return _Attention.apply(x, source, target, graph, slope)  # type: ignore[no-any-return, no-untyped-call]
-    return _general(x, source, target, graph, slope, times)
+        return _Attention.apply(x, source, target, graph, slope, normed)  # type: ignore[no-any-return, no-untyped-call]
+    return _general(x, source, target, graph, slope, times, normed)
 
 
 def _general(
-    x: Tensor, source: Tensor, target: Tensor, graph: Graph, slope: float, times: Tensor | None
+    x: Tensor,
+    source: Tensor,
+    target: Tensor,
+    graph: Graph,
+    slope: float,
+    times: Tensor | None,
+    normed: bool,
 ) -> Tensor:
     logits = leaky_relu(from_sources(source, graph) + from_targets(target, graph), slope)
     weight = softmax(logits, graph, times, x)
-    return aggregate(x, graph, "vpa", weight, times, normalizer_grad=False)
+    aggr = "vpa" if normed else "sum"
+    return aggregate(x, graph, aggr, weight, times, normalizer_grad=False)
 
 
 def _is_short(x: Tensor, graph: Graph, *parts: Tensor) -> bool:
@@ -70,46 +85,46 @@ def _is_short(x: Tensor, graph: Graph, *parts: Tensor) -> bool:
     )
 
 
-class _Rows(NamedTuple):
-    """Which edges are whose, in the order by target."""
+class _Way(NamedTuple):
+    """Edges in one order, by target or by source."""
 
-    begin: NDArray[Any]  # of the rows that have edges, their first one
-    some: NDArray[Any] | slice  # these rows
-    row: NDArray[Any]  # of each edge, its row among these
-    col: NDArray[Any]  # of each edge, its source
+    order: CSR  # of these edges, as they are numbered here
+    row: NDArray[Any]  # of each edge, the row that it is summed in
+    other: NDArray[Any]  # of each edge, the node at its other end
+    edge: NDArray[Any]  # of each edge, its place in the order by target
+    apart: CSR  # every head of a node as a node by itself
+    place: NDArray[Any]  # of each edge of these, its weight among weights ``[E, H]`` by target
 
     def over(self, values: Floats) -> Floats:
         """Give each edge the value of its row."""
         return values.take(self.row, axis=0)
 
+    def sums(self, values: Floats) -> Floats:
+        """Sum the values ``[E, H]`` of each row."""
+        return whole_bags(_tensor(values), None, self.order).numpy()
 
-def _rows(graph: Graph) -> _Rows:
-    known: _Rows | None = graph.ways.get("rows")
+    def largest(self, values: Floats) -> Floats:
+        """Return the largest values ``[E, H]`` of each row; of none minus infinity."""
+        ends = self.order.rowptr
+        return torch.segment_reduce(_tensor(values), "max", offsets=ends, unsafe=True).numpy()
+
+    def summed(self, x: Tensor, weight: Floats) -> Tensor:
+        """Sum ``x [S, H, F]`` with weights ``[E, H]`` in the order by target."""
+        weights = _tensor(weight.reshape(-1).take(self.place))
+        out = whole_bags(x.reshape(-1, x.shape[2]), weights, self.apart)
+        return out.view(-1, *x.shape[1:])
+
+
+def _by_target(graph: Graph, heads: int) -> _Way:
+    known: _Way | None = graph.ways.get(("by target", heads))
     if known is None:
-        rowptr = graph.by_target.rowptr.numpy()
-        known = _Rows(*_begins(rowptr), graph.by_target.col.numpy())
-        graph.ways["rows"] = known
+        known = _way(graph.by_target, np.arange(graph.num_edges), heads)
+        graph.ways["by target", heads] = known
     return known
 
 
-def _begins(rowptr: NDArray[Any]) -> tuple[Any, Any, Any]:
-    lengths = rowptr[1:] - rowptr[:-1]
-    if np.minimum.reduce(lengths) > 0:
-        return rowptr[:-1], slice(None), np.arange(len(lengths)).repeat(lengths)
-    some = lengths.nonzero()[0]
-    return rowptr[some], some, np.arange(len(some)).repeat(lengths[some])
-
-
-class _Columns(NamedTuple):
-    """The same edges in the order by source."""
-
-    begin: NDArray[Any]
-    some: NDArray[Any] | slice
-    place: NDArray[Any]  # of each edge, its place in the order by target
-
-
-def _columns(graph: Graph) -> _Columns:
-    known: _Columns | None = graph.ways.get("columns")
+def _by_source(graph: Graph, heads: int) -> _Way:
+    known: _Way | None = graph.ways.get(("by source", heads))
     if known is None:
         here, there = graph.by_target.edge, graph.by_source.edge
         place = np.arange(graph.num_edges)
@@ -119,39 +134,77 @@ def _columns(graph: Graph) -> _Columns:
             place = inverse
         if there is not None:
             place = place[there.numpy()]
-        begin, some, _ = _begins(graph.by_source.rowptr.numpy())
-        known = _Columns(begin, some, place)
-        graph.ways["columns"] = known
+        known = _way(graph.by_source, place, heads)
+        graph.ways["by source", heads] = known
     return known
 
 
-def _weights(source: Tensor, target: Tensor, graph: Graph, slope: float) -> tuple[Floats, ...]:
+def _way(csr: CSR, place: NDArray[Any], heads: int) -> _Way:
+    """Put a way together; ``place`` says where each of its edges is in the order by target."""
+    ptr, col = csr.rowptr.numpy(), csr.col.numpy()
+    lengths = ptr[1:] - ptr[:-1]
+    numbers = np.arange(len(col), dtype=ptr.dtype)
+    row = np.arange(len(lengths)).repeat(lengths)
+    with trainable():
+        order = CSR(csr.rowptr, torch.from_numpy(numbers), None, csr.longest)
+        if heads == 1:
+            return _Way(order, row, col, place, csr, place)
+        head = np.arange(heads)
+        each = lengths.repeat(heads)  # a row for each head of a node
+        ends = np.zeros(len(each) + 1, ptr.dtype)
+        np.cumsum(each, out=ends[1:])
+        first = (ptr[:-1, None] * heads + head).reshape(-1)  # of weights [E, heads] in this order
+        own = (first - ends[:-1] * heads).repeat(each) + np.arange(len(col) * heads) * heads
+        ends_of = (col[:, None] * heads + head).reshape(-1).take(own).astype(col.dtype)
+        apart = CSR(torch.from_numpy(ends), torch.from_numpy(ends_of), None, csr.longest)
+    weight = (place[:, None] * heads + head).reshape(-1).take(own)
+    return _Way(order, row, col, place, apart, weight)
+
+
+def _tensor(values: Floats) -> Tensor:
+    with trainable():
+        return torch.from_numpy(values)
+
+
+def _weights(
+    source: Tensor, target: Tensor, graph: Graph, slope: float, normed: bool
+) -> tuple[Floats, Any, Floats | None]:
     """Return ``u [E, H]`` by target, where logits were negative, and by how much ``u`` outweighs.
 
-    The softmax's weights are ``u_ij / share_i``.
+    The softmax's weights are ``u_ij / share_i``; without a share they are ``u_ij``.
     """
-    rows = _rows(graph)
-    logits = source.numpy().take(rows.col, axis=0) + rows.over(target.numpy()[rows.some])
+    way = _by_target(graph, source.shape[1])
+    logits = source.numpy().take(way.other, axis=0) + way.over(target.numpy())
     falls = logits <= 0
     logits = np.where(falls, np.asarray(slope, logits.dtype) * logits, logits)
-    logits -= rows.over(np.maximum.reduceat(logits, rows.begin))
+    logits -= way.over(way.largest(logits))
     mass = np.exp(logits, out=logits)
-    norm = np.sqrt(np.add.reduceat(mass * mass, rows.begin))
-    share = np.add.reduceat(mass, rows.begin) / norm
-    mass /= rows.over(norm)
+    if not normed:
+        mass /= way.over(way.sums(mass))
+        return mass, falls, None
+    norm = np.sqrt(way.sums(mass * mass))
+    share = way.sums(mass) / norm
+    mass /= way.over(norm)
     return mass, falls, share
 
 
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, source: Tensor, target: Tensor, graph: Graph, slope: float
+        ctx: Any,
+        x: Tensor,
+        source: Tensor,
+        target: Tensor,
+        graph: Graph,
+        slope: float,
+        normed: bool,
     ) -> Tensor:
+        parts = source.detach(), target.detach()
         with np.errstate(all="ignore"):  # what is not finite stays so, as in PyTorch
-            weight, falls, share = _weights(source.detach(), target.detach(), graph, slope)
-        ctx.graph, ctx.slope, ctx.made = graph, slope, (weight, falls, share)
+            weight, falls, share = _weights(*parts, graph, slope, normed)
+        ctx.graph, ctx.slope, ctx.normed, ctx.made = graph, slope, normed, (weight, falls, share)
         ctx.save_for_backward(x, source, target)
-        return _sums(x.detach(), weight, graph.by_target)
+        return _by_target(graph, x.shape[1]).summed(x.detach(), weight)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
@@ -160,35 +213,24 @@ class _Attention(torch.autograd.Function):
         if torch.is_grad_enabled() or not is_plain(g):
             with torch.enable_grad():
                 # A derivative of higher order, or one that is traced: through the general way.
-                again = _general(x, source, target, graph, slope, None)
+                again = _general(x, source, target, graph, slope, None, ctx.normed)
                 inputs = [t for t in (x, source, target) if t.requires_grad]
                 grads = iter(torch.autograd.grad(again, inputs, g, create_graph=True))
             found = (next(grads) if t.requires_grad else None for t in (x, source, target))
-            return *found, None, None
+            return *found, None, None, None
         weight, falls, share = ctx.made
-        rows, columns = _rows(graph), _columns(graph)
-        grad_x = None
-        if ctx.needs_input_grad[0]:
-            grad_x = _sums(g, weight.take(columns.place, axis=0), graph.by_source)
+        heads = x.shape[1]
+        to, back = _by_target(graph, heads), _by_source(graph, heads)
+        grad_x = back.summed(g, weight) if ctx.needs_input_grad[0] else None
         if not (ctx.needs_input_grad[1] or ctx.needs_input_grad[2]):
-            return grad_x, None, None, None, None
-        heads = range(x.shape[1])
-        columns_of = [(g[:, h].contiguous(), x[:, h].contiguous()) for h in heads]
-        products = [dots(*pair, graph.by_target).numpy() for pair in columns_of]
-        change = weight * (products[0][:, None] if len(products) == 1 else np.stack(products, 1))
-        change -= weight * rows.over(np.add.reduceat(change, rows.begin) / share)
+            return grad_x, None, None, None, None, None
+        change = np.empty_like(weight)
+        left, right = (part.reshape(-1, part.shape[2]) for part in (g, x.detach()))
+        change.reshape(-1)[to.place] = dots(left, right, to.apart).numpy()
+        change *= weight
+        mean = to.sums(change)
+        with np.errstate(all="ignore"):  # a node without neighbours has a share of 0 / 0
+            change -= weight * to.over(mean if share is None else mean / share)
         change *= np.where(falls, np.asarray(slope, change.dtype), np.asarray(1, change.dtype))
-        grad_target, grad_source = torch.zeros_like(target), torch.zeros_like(source)
-        grad_target.numpy()[rows.some] = np.add.reduceat(change, rows.begin)
-        turned = change.take(columns.place, axis=0)
-        grad_source.numpy()[columns.some] = np.add.reduceat(turned, columns.begin)
-        return grad_x, grad_source, grad_target, None, None
-
-
-def _sums(x: Tensor, weight: Floats, csr: Any) -> Tensor:
-    """Sum ``x [S, H, F]`` with weights ``[E, H]`` in the order of ``csr``."""
-    heads = range(x.shape[1])
-    with trainable():
-        weights = [torch.from_numpy(np.ascontiguousarray(weight[:, h])) for h in heads]
-    parts = [whole_bags(x[:, h], weights[h], csr) for h in heads]
-    return parts[0].unsqueeze(1) if len(parts) == 1 else torch.stack(parts, 1)
+        turned = change.take(back.edge, axis=0)
+        return grad_x, _tensor(back.sums(turned)), _tensor(to.sums(change)), None, None, None

@@ -97,12 +97,12 @@ class VPAttention(VPWeights):
     def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
         alpha = kwargs["alpha"]
         if isinstance(graph, Small):
-            if isinstance(alpha, _Parts) and alpha.times is None:
+            if isinstance(alpha, Parts) and alpha.times is None:
                 return graph.attend_by_parts(source, *alpha[:3])
             if isinstance(alpha, Tensor) and not self.normalizer_grad:
                 return graph.attend(source, alpha)
             graph = graph.grouped(len(source))
-        if isinstance(alpha, _Parts):
+        if isinstance(alpha, Parts):
             return attend_by_parts(source, graph, *alpha)
         return aggregate(source, graph, weight=alpha, normalizer_grad=self.normalizer_grad)
 
@@ -161,10 +161,10 @@ class VPGATConv(VPAttention, GATConv):  # type: ignore[misc]
             # Self-loops that were there are still there, in front of those that were added.
             num_loops = min(len(source), len(target)) if size is None else min(size)
             times = counting(edge_index, num_loops)
-        return _Parts(source, target, self.negative_slope, times)
+        return Parts(source, target, self.negative_slope, times)
 
 
-class _Parts(NamedTuple):
+class Parts(NamedTuple):
     """Attention that is still in parts: ``leaky_relu(source_j + target_i)``."""
 
     source: Tensor

@@ -2,8 +2,10 @@
 
 from ._edges import plain_edges as plain_edges
 from ._propagate import VPMessagePassing as VPMessagePassing
+from ._same import sum_by_kernels as sum_by_kernels
 
 __all__ = [
     "VPMessagePassing",
     "plain_edges",
+    "sum_by_kernels",
 ]

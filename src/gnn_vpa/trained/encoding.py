@@ -217,16 +217,30 @@ class Encoding:
         for first, width in zip(self.first_labels, self._widths, strict=True):
             block = attributes[:, begin : begin + width]
             begin += width
-            wrong = ((block != 0) & (block != 1)).any(1) | (block.sum(1) != 1)
-            if bool(wrong.any()):
+            place = _single_ones(block)
+            if place is None:
+                wrong = ((block != 0) & (block != 1)).any(1) | (block.sum(1) != 1)
                 where = part.where(int(wrong.nonzero()[0]))
                 raise UsageError(
                     f"{where}: its node attributes {begin - width} to {begin - 1} (counted from 0) "
                     "must be one 1 among zeros, because the model was trained on node labels: "
                     "give the labels so, or as an archive has them"
                 )
-            labels.append(block.argmax(1) + first)
+            labels.append(place + first)
         return labels, dense if self.attributes else None
+
+
+def _single_ones(block: Tensor) -> Tensor | None:
+    """Return the place of the only 1 of each row, or None where a row is not one 1 among zeros."""
+    numbers = np.ascontiguousarray(block.numpy()).reshape(-1)
+    place = np.flatnonzero(numbers != 0)
+    begin = np.arange(len(block)) * block.shape[1]
+    if len(place) != len(block) or bool((numbers[place] != 1).any()):
+        return None
+    place -= begin
+    if bool((place < 0).any()) or bool((place >= block.shape[1]).any()):
+        return None
+    return torch.from_numpy(place)
 
 
 def _codes(values: Tensor, known: Sequence[int], part: Part, what: str) -> Tensor:

@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..graphs import FeatureKind, GraphSet, features
@@ -60,8 +62,21 @@ def expanded(pointer: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         >>> expanded(torch.tensor([0, 2, 3, 6]), torch.tensor([2, 0]))
         (tensor([3, 4, 5, 0, 1]), tensor([0, 0, 0, 1, 1]), tensor([0, 1, 2, 3, 4]))
     """
+    if pointer.device.type == "cpu":  # NumPy's calls cost less, and it repeats several times faster
+        return _expanded_on_host(pointer.numpy(), numbers.numpy())
     first = pointer[numbers]
     length = pointer[numbers + 1] - first
     owner = torch.repeat_interleave(length)
     count = torch.arange(len(owner), device=owner.device)
     return count + (first - length.cumsum(0) + length)[owner], owner, count
+
+
+def _expanded_on_host(
+    pointer: NDArray[np.int64], numbers: NDArray[np.int64]
+) -> tuple[Tensor, Tensor, Tensor]:
+    first = pointer[numbers]
+    length = pointer[numbers + 1] - first
+    owner = np.arange(len(numbers)).repeat(length)
+    count = np.arange(len(owner))
+    position = (first - length.cumsum() + length).repeat(length) + count
+    return torch.from_numpy(position), torch.from_numpy(owner), torch.from_numpy(count)

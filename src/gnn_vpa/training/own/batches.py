@@ -56,7 +56,7 @@ class Source:
     def x(self, nodes: Tensor) -> Tensor:
         """Return the features of some nodes."""
         if self._x is not None:
-            return self._x[nodes]
+            return self._x.index_select(0, nodes)
         columns = [] if self._dense is None else [self._dense[nodes]]
         if self._codes is not None:
             code = torch.arange(self._num_codes, device=self.device)
@@ -70,9 +70,10 @@ class Source:
         length = self.node_ptr[ids + 1] - self.node_ptr[ids]
         ptr = torch.cat([length.new_zeros(1), length.cumsum(0)])
         shift = ptr[:-1] - self.node_ptr[ids]  # from numbers in the data set to those in the batch
+        ends = torch.stack([end.index_select(0, edge) for end in self.ends])
         return Inputs(
             self.x(node),
-            self.ends[:, edge] + shift[edge_owner],
+            ends.add_(shift.index_select(0, edge_owner)),
             owner,
             ptr,
             _rows(self.edge_attr, edge),

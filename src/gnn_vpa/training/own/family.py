@@ -15,6 +15,7 @@ from ..room import usable_memory
 from ..task import Protocol, Task, Training
 from ..trainer import Family, cut_evenly
 from ..workers import Job, Report
+from . import kernels
 from .batches import Source
 from .build import check, own_model
 from .dropout import step_seeds
@@ -45,6 +46,7 @@ class OwnFamily(Family):
         self._adapter = check(graphs, self._task)
         self._own: Own | None = None
         self._alone = True  # until lanes have been proved to run side by side
+        self._by_kernels = False  # until sums by our kernels have been proved to be the same
 
     def __getstate__(self) -> dict[str, Any]:
         # Another process makes the model and its view of the data by itself.
@@ -57,7 +59,8 @@ class OwnFamily(Family):
             with torch.random.fork_rng(devices=[]):
                 model = own_model(self._task, self.graphs).to(self.device, self.dtype)
             source = Source(self.graphs, self._task.features, self.device, self.dtype)
-            self._own = Own(model, self._adapter, source, self.graphs.num_outputs)
+            outputs = self.graphs.num_outputs
+            self._own = Own(model, self._adapter, source, outputs, self._by_kernels)
         return self._own
 
     def processes(self, workers: int | None) -> int:
@@ -67,6 +70,10 @@ class OwnFamily(Family):
     def groups(self, trainings: Sequence[Training]) -> list[list[Training]]:
         """Divide trainings into those that run side by side; on the CPU each is by itself."""
         singles = [[training] for training in trainings]
+        if self.device.type == "cpu" and kernels.serve(
+            self.graphs, trainings[0], self._adapter, self.own.source
+        ):
+            self._by_kernels, self._own = True, self.own._replace(by_kernels=True)
         if not shares_steps(self.device):
             why = elsewhere(self._task.model)
             where = (

@@ -1,17 +1,15 @@
 """Groups of lanes of a user's own model: one lane as a plain loop, or several side by side."""
 
 import logging
-import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ...errors import GnnVpaError
 from ...graphs import GraphSet
+from ...pyg.internal import sum_by_kernels
 from .. import captured
 from ..batch import EMPTY
 from ..seeds import seed
@@ -22,6 +20,7 @@ from .alone import Alone
 from .batches import Source
 from .build import own_model
 from .dropout import step_seeds
+from .global_seeds import seeded
 from .modes import NotSideBySide
 from .padded import cut_padded, edges_of, size_for
 from .together import Together
@@ -39,6 +38,7 @@ class Own(NamedTuple):
     adapter: Adapter
     source: Source
     outputs: int
+    by_kernels: bool = False  # whether a loop lets our kernels compute its sums
 
 
 class _Graphs(NamedTuple):
@@ -65,6 +65,8 @@ class LoopGroup(StackedGroup):
     ) -> None:
         device = own.source.device
         model = _fresh(graphs, trainings[0].task).to(device, dtype)
+        if own.by_kernels:
+            sum_by_kernels(model)
         super().__init__(graphs, device, protocol, trainings, model, dtype, keep_weights)
         (self._key,), (lane,) = self.keys, self.lanes
         self._source, self._y = own.source, graphs.y.to(device)
@@ -79,7 +81,7 @@ class LoopGroup(StackedGroup):
     def run_epoch(self) -> None:
         """Train on every graph once, then evaluate the weights."""
         blamed = self._alone.adapter.blamed(f"in epoch {self.epoch} of {self._fold}")
-        with _seeded(seed(self._key, "global", self.epoch), self.device), blamed:
+        with seeded(seed(self._key, "global", self.epoch), self.device), blamed:
             self._link()
             losses, scores = self._train(), self._evaluate()
             self._unlink()
@@ -271,19 +273,3 @@ def _fresh(graphs: GraphSet, task: Task) -> nn.Module:
     """Make a model whose weights do not matter."""
     with torch.random.fork_rng(devices=[]):
         return own_model(task, graphs)
-
-
-@contextmanager
-def _seeded(own: int, device: torch.device) -> Iterator[None]:
-    """Let all that draws from a global generator draw the same, whatever ran before."""
-    devices = [device] if device.type == "cuda" else []
-    mine, theirs = random.getstate(), np.random.get_state()  # noqa: NPY002 - models may use it
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(own)
-        random.seed(own)
-        np.random.seed(own % (1 << 32))  # noqa: NPY002
-        try:
-            yield
-        finally:
-            random.setstate(mine)
-            np.random.set_state(theirs)  # noqa: NPY002

@@ -86,7 +86,7 @@ def _check(
         own = {n: t.detach().double().requires_grad_(t.requires_grad) for n, t in params.items()}
         kept = {n: _copied(t) for n, t in buffers.items()}
         scores = double(own, kept, batch, seeds)
-        found = _gradients(scores, batch.graph[:, :-1], own) if training else {}
+        found = gradients(scores, batch.graph[:, :-1], own) if training else {}
         for lane, graphs in enumerate(ids):
             mine = {n: t[lane].detach().requires_grad_(t.requires_grad) for n, t in own.items()}
             statistics = {n: _copied(t[lane]) for n, t in buffers.items()}
@@ -96,7 +96,7 @@ def _check(
             for name, tensor in statistics.items():
                 _compare(name, kept[name][lane], tensor)
             everywhere = torch.ones_like(real, dtype=torch.bool)
-            alone_gradients = _gradients(expected, everywhere, mine) if training else {}
+            alone_gradients = gradients(expected, everywhere, mine) if training else {}
             for name, gradient in alone_gradients.items():
                 _compare(f"the gradient of {name}", found[name][lane], gradient)
         if not bool(double.mode.ok):
@@ -105,7 +105,7 @@ def _check(
         raise NotSideBySide("it makes buffers while it runs")
 
 
-def _gradients(scores: Tensor, is_real: Tensor, params: State) -> dict[str, Tensor]:
+def gradients(scores: Tensor, is_real: Tensor, params: State) -> dict[str, Tensor]:
     """Return the gradients of a loss in which every score of a graph has its own weight."""
     names = [name for name, tensor in params.items() if tensor.requires_grad]
     if not names:
@@ -121,10 +121,15 @@ def _gradients(scores: Tensor, is_real: Tensor, params: State) -> dict[str, Tens
 
 
 def _compare(what: str, found: Tensor, expected: Tensor) -> None:
+    if differ(found, expected):
+        raise NotSideBySide(f"side by side {what} would differ")
+
+
+def differ(found: Tensor, expected: Tensor) -> bool:
+    """Say whether numbers are further apart than rounding in float64 explains."""
     found, expected = found.detach().double(), expected.detach().double()
     scale = expected.abs().max().clamp(min=1.0) if expected.numel() else expected.new_ones(())
-    if not bool(((found - expected).abs() <= _CLOSE * scale).all()):
-        raise NotSideBySide(f"side by side {what} would differ")
+    return not bool(((found - expected).abs() <= _CLOSE * scale).all())
 
 
 def _double(model: nn.Module) -> nn.Module:
