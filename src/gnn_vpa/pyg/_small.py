@@ -16,12 +16,12 @@ from .. import ops
 from ..aggregations import Aggregation, aggregation
 from ..errors import UsageError
 from ..ops import Graph, observe
-from ..ops.internal import Mark, is_untraced, memorable, memory, power
+from ..ops.internal import Mark, Memory, is_untraced, memorable, power
 
 _MOST = 1 << 25  # numbers that are gathered: of more, our kernels make up for grouping
 _TYPES = (torch.float32, torch.float64)  # half types are summed in float32, by our kernels
 
-_known = memory()
+_known = Memory()
 
 
 class Small:
@@ -124,7 +124,7 @@ def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
             # A copy: a change of the user's tensor before the backward pass is none of these edges.
             source, target = edge_index.clone().unbind(0)
             known = (seen, Small(source, target, num_targets))
-        _known[edge_index] = known
+        _known.put(edge_index, known)
     return known[1]
 
 

@@ -142,7 +142,7 @@ class VPGATConv(VPAttention, GATConv):  # type: ignore[misc]
             and self.flow == "source_to_target"
             and not (self.normalizer_grad or (self.training and self.dropout > 0))
             and not (self._edge_update_forward_hooks or self._edge_update_forward_pre_hooks)
-            and self._unwatched({})
+            and self._unwatched(None)
             and type(self).edge_update is GATConv.edge_update
             and (
                 torch.compiler.is_compiling()
