@@ -22,6 +22,7 @@ from ._edges import from_sources as from_sources
 from ._edges import from_targets as from_targets
 from ._formats import check_device as check_device
 from ._formats import endpoints as endpoints
+from ._graph import trainable as trainable
 from ._norm import normed as normed
 from ._operators import sddmm as sddmm
 from ._parts import attend_by_parts as attend_by_parts
@@ -59,5 +60,6 @@ __all__ = [
     "scaled_sum",
     "sddmm",
     "softmax",
+    "trainable",
     "weighted_sum",
 ]

@@ -107,8 +107,8 @@ class VPAttention(VPWeights):
     def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
         alpha = kwargs["alpha"]
         if isinstance(graph, Small):
-            if isinstance(alpha, _Parts) and alpha.times is None:
-                return graph.attend_by_parts(source, *alpha[:3])
+            if isinstance(alpha, _Parts):
+                return graph.attend_by_parts(source, *alpha)
             if isinstance(alpha, Tensor) and not self.normalizer_grad:
                 return graph.attend(source, alpha)
             graph = graph.grouped(len(source))
@@ -154,7 +154,8 @@ class VPGATConv(VPAttention, GATConv):  # type: ignore[misc]
             and not (self._edge_update_forward_hooks or self._edge_update_forward_pre_hooks)
             and self._unwatched(None)
             and type(self).edge_update is GATConv.edge_update
-            and getattr(self.edge_updater, "__func__", None) is VPMessagePassing.edge_updater
+            and type(self).edge_updater is VPMessagePassing.edge_updater
+            and "edge_updater" not in vars(self)
             and (
                 torch.compiler.is_compiling()
                 or edge_index.device.type == "cpu"
