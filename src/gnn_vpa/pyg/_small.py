@@ -8,7 +8,7 @@ fixed order; ``torch.use_deterministic_algorithms(True)`` chooses our kernels, w
 
 On a CPU ``torch.compile`` fuses the same gather and addition with what is around them, while it
 calls our kernels one by one, through Python: of a small batch that takes longer than all its sums.
-They are added in a row, and therefore in float64.
+As they are added in a row, those of many edges are added in float64.
 """
 
 import math
@@ -26,6 +26,7 @@ from ..ops.internal import Mark, Memory, is_untraced, memorable, power, trainabl
 
 _MOST = 1 << 25  # numbers that are gathered: of more, our kernels make up for grouping
 _MOST_TRACED = 1 << 20  # the same for a compiler: of more, our kernels make up for Python
+_MOST_IN_A_ROW = 1 << 12  # edges, of which all may be one sum, that it adds in their own type
 _TYPES = (torch.float32, torch.float64)  # half types are summed in float32, by our kernels
 
 _known = Memory()
@@ -136,7 +137,7 @@ def small(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
     if not _is_traced_small(edge_index, x) or edge_index.dim() != 2 or len(edge_index) != 2:
         return None
     source, target = checked(edge_index, len(x), num_targets).unbind(0)
-    return Small(source, target, num_targets, is_wide=True)
+    return Small(source, target, num_targets, is_wide=len(source) > _MOST_IN_A_ROW)
 
 
 def _is_traced_small(edges: Tensor, x: Tensor) -> bool:
@@ -201,7 +202,7 @@ def small_readout(index: Tensor, x: Tensor, num_targets: int | None) -> Small | 
             return None
         nodes = torch.zeros_like(index)  # each is there
         _, index = checked(torch.stack([nodes, index]), len(x), num_targets).unbind(0)
-        return Small(None, index, num_targets, is_wide=True)
+        return Small(None, index, num_targets, is_wide=len(index) > _MOST_IN_A_ROW)
     if not index.is_cuda or index.dim() != 1 or len(index) != len(x) or not _serves(index, x):
         return None
     if num_targets is None:
