@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 
 from gnn_vpa.ops import aggregate, forget_graphs
-from gnn_vpa.ops._cache import as_graph
+from gnn_vpa.ops._cache import Memory, as_graph
 
 X = torch.tensor([[1.0], [2.0], [4.0]])
 
@@ -92,3 +92,17 @@ def test_what_cannot_be_seen_can_be_told(change: str) -> None:
         edge_index.data[1] = 1
     forget_graphs()
     assert aggregate(X, edge_index, "sum").flatten().tolist() == [0, 3, 0]
+
+
+def test_another_tensor_in_the_place_of_one_that_is_gone_is_not_taken_for_it() -> None:
+    memory, first, second = Memory(), new(), new()
+    memory.put(first, "first")
+    memory._known[id(second)] = memory._known[id(first)]  # as if it had come to lie there
+    assert memory.get(second) is None
+    assert memory.get(second, "nothing") == "nothing"
+    assert memory.get(first) == "first"
+    memory.put(second, "second")
+    del first
+    gc.collect()
+    assert memory.get(second) == "second"
+    assert len(memory._known) == 1

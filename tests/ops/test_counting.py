@@ -1,11 +1,13 @@
 """Grouping by counting, against a stable sort."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from gnn_vpa import UsageError
 from gnn_vpa.ops import Graph, _counting
 from gnn_vpa.ops._csr import CSR, group, rows
 
@@ -20,6 +22,31 @@ def test_it_is_a_stable_sort(row: np.ndarray) -> None:
     assert col.tolist() == sorted(row + 1)
     assert edge.tolist() == np.argsort(row, kind="stable").tolist()
     assert rowptr.tolist() == [0, *np.bincount(row, minlength=ROWS).cumsum()]
+
+
+@given(st.integers(0, 12).flatmap(lambda count: st.permutations(range(count))))
+def test_edges_in_order_are_seen(order: list[int]) -> None:
+    assert _counting.is_in_order(np.array(order, np.int32)) == (order == sorted(order))
+
+
+@given(INDEX, st.sampled_from([torch.int64, torch.int32]), st.booleans(), st.integers(0, 2))
+def test_a_list_of_edges_is_read_however_it_lies(
+    source: np.ndarray, dtype: torch.dtype, turned: bool, more: int
+) -> None:
+    edges = torch.from_numpy(np.stack([source, source[::-1]])).to(dtype)
+    plain = Graph(edges.clone(), (ROWS, ROWS + more))
+    if turned:
+        edges = edges.t().contiguous().t()
+    graph = Graph(edges, (ROWS, ROWS + more))
+    for found, expected in zip(graph.by_target, plain.by_target, strict=True):
+        assert found is expected or torch.equal(torch.as_tensor(found), torch.as_tensor(expected))
+    found = torch.stack([graph.by_target.col, rows(graph.by_target.rowptr, len(source))])
+    assert sorted(found.t().tolist()) == sorted(edges.t().tolist())
+    if len(source) > 0:
+        for bad in (-1, ROWS + more, 2**31 - 1):
+            edges[1, 0] = bad
+            with pytest.raises(UsageError, match="target index"):
+                Graph(edges, (ROWS, ROWS + more))
 
 
 @given(INDEX, st.data())

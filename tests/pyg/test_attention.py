@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import threading
 from typing import Any
 
 import pytest
@@ -183,3 +184,38 @@ def test_no_edges_at_all(ours: Any, parent: Any) -> None:
     layer = ours(4, 4)
     assert layer(torch.ones(3, 4), torch.empty(2, 0, dtype=torch.int64)).isfinite().all()
     assert layer(torch.ones(0, 4), torch.empty(2, 0, dtype=torch.int64)).shape == (0, 4)
+
+
+def test_a_call_from_another_thread_in_the_middle_of_one_changes_nothing() -> None:
+    torch.manual_seed(0)
+    layer, x = VPGATConv(4, 5, heads=2), torch.randn(4, 4)
+    edge_index = torch.tensor([[0, 1, 2, 2], [1, 0, 0, 3]])
+    plain = layer(x, edge_index)
+    expected, (_, attention) = layer(x, edge_index, return_attention_weights=True)
+    meanwhile: list[Tensor] = []
+
+    def interrupt(*_: object) -> None:
+        handle.remove()
+        other = threading.Thread(target=lambda: meanwhile.append(layer(x, edge_index)))
+        other.start()
+        other.join()
+
+    handle = layer.lin.register_forward_hook(interrupt)
+    found, (_, weight) = layer(x, edge_index, return_attention_weights=True)
+    torch.testing.assert_close(meanwhile, [plain])
+    torch.testing.assert_close((found, weight), (expected, attention))
+
+
+def test_an_edge_updater_of_ones_own_is_asked(edge_index: Tensor) -> None:
+    class Own(VPGATConv):
+        def edge_updater(self, edges: Tensor, size: object = None, **kwargs: Any) -> Tensor:
+            return torch.ones(edges.shape[1], self.heads)
+
+    layer, x = Own(4, 5), torch.ones(6, 4)
+    _, (_, weight) = layer(x, edge_index, return_attention_weights=True)
+    assert (weight == 1).all()
+    loops = torch.cat(
+        [edge_index[:, edge_index[0] != edge_index[1]], torch.arange(6).expand(2, 6)], 1
+    )
+    count = loops[1].bincount(minlength=6).unsqueeze(1)
+    torch.testing.assert_close(layer(x, edge_index), count.sqrt() * layer.lin(x) + layer.bias)

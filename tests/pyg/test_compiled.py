@@ -6,24 +6,34 @@ from torch import nn
 from torch._dynamo.utils import counters
 from torch_geometric.nn import GAT, GCN, GIN, GraphSAGE
 
-from gnn_vpa import convert
+from gnn_vpa import UsageError, convert
+from gnn_vpa.pyg import _small
+
+SMALL, LARGE = ((11, 30), (19, 50), (7, 23)), ((17, 90), (15, 99))
 
 
 @pytest.mark.parametrize("model", [GIN, GraphSAGE, GCN, GAT], ids=lambda model: model.__name__)
 def test_no_break_and_no_compilation_for_each_size(
-    model: type[nn.Module], generator: torch.Generator
+    model: type[nn.Module], generator: torch.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(_small, "_MOST_TRACED", 80 * 8)  # numbers, 8 of each edge
     torch.manual_seed(0)
-    layers, _ = convert(model(4, 8, num_layers=1).double())
+    layers, _ = convert(model(8, 8, num_layers=1).double())
     # Once before: where lines are counted, a compiler sees each that was never reached before.
     for warm in (torch.compile(layers, backend="eager"), layers):
         edges_before = torch.tensor([[0, 1, 1], [1, 0, 1]])
-        warm(torch.randn(3, 4).double(), edges_before).sum().backward()
+        warm(torch.randn(3, 8).double(), edges_before).sum().backward()
     torch.compiler.reset()
     counters.clear()
-    compiled = torch.compile(layers, fullgraph=True, dynamic=True, backend="eager")
-    for nodes, edges in ((11, 30), (19, 50), (7, 23)):
-        x = torch.randn(nodes, 4, generator=generator, dtype=torch.float64)
+    by_kernels: list[bool] = []
+
+    def backend(program: torch.fx.GraphModule, _: object) -> object:
+        by_kernels.append("gnn_vpa.spmm" in program.code)
+        return program
+
+    compiled = torch.compile(layers, fullgraph=True, dynamic=True, backend=backend)
+    for nodes, edges in (*SMALL, *LARGE):
+        x = torch.randn(nodes, 8, generator=generator, dtype=torch.float64)
         edge_index = torch.randint(nodes, (2, edges), generator=generator)  # with self-loops
         found, expected = compiled(x, edge_index), layers(x, edge_index)
         torch.testing.assert_close(found, expected)
@@ -32,5 +42,8 @@ def test_no_break_and_no_compilation_for_each_size(
             torch.autograd.grad(found.square().sum(), weights),
             torch.autograd.grad(expected.square().sum(), weights),
         )
+        edge_index[0, 3] = -1  # a compiler would take it for the last node
+        with pytest.raises(UsageError, match="source index -1"):
+            compiled(x, edge_index)
     assert not counters["graph_break"]
-    assert counters["stats"]["unique_graphs"] == 1
+    assert by_kernels == [False, True]  # a program for small batches, and one for large ones

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch_geometric import utils
 
 from gnn_vpa.pyg import VPGATConv, vp_gcn_norm
-from gnn_vpa.pyg._loops import add_remaining_self_loops, unit_norm
+from gnn_vpa.pyg._loops import _unit_norm_traced, add_remaining_self_loops, unit_norm
 
 PLAIN = torch.tensor([[0, 1, 2, 2, 0], [1, 0, 0, 0, 2]])
 LOOPS = torch.tensor([[0, 1, 2, 2, 3], [1, 1, 0, 2, 0]])
@@ -55,3 +55,13 @@ def test_attention_in_parts_is_attention_of_edges(edges: Tensor, heads: int) -> 
     torch.testing.assert_close(out, expected)
     found = torch.autograd.grad(out.square().sum(), list(layer.parameters()))
     torch.testing.assert_close(found, grads)
+
+
+@every_edges
+@pytest.mark.parametrize("fill", [1.0, 2.0])
+def test_the_norm_that_a_compiler_traces_is_the_same(edges: Tensor, fill: float) -> None:
+    with patch("torch.compiler.is_compiling", return_value=True):
+        found = _unit_norm_traced(edges, 5, fill, torch.float64)
+    expected = vp_gcn_norm(edges.clone(), None, 5, improved=fill == 2, dtype=torch.float64)
+    assert isinstance(expected, tuple)
+    torch.testing.assert_close(dense(*found), dense(*expected))

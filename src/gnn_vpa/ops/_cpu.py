@@ -25,6 +25,7 @@ LONG = 2048  # edges of a row that are summed in one go
 _PIECE = 512  # edges of the pieces in which a longer one is
 _NARROW = 8  # features up to which the plain maximum is faster than one of rows side by side
 _BLOCK = 1 << 18  # elements of a gathered block: it should stay in the second-level cache
+_summed = torch._embedding_bag_forward_only
 
 
 def spmm(x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
@@ -69,8 +70,9 @@ def _bags(x: Tensor, w: Tensor | None, csr: CSR) -> Tensor:
 def whole_bags(x: Tensor, w: Tensor | None, csr: CSR) -> Tensor:
     """Sum rows of ``x`` where there are some, and rows own all edges; ``w`` is in that order."""
     ptr, col = csr.rowptr, csr.col
-    # What torch.nn.functional.embedding_bag calls after its checks: mode 0 is the sum.
-    out: Tensor = torch.embedding_bag(x.contiguous(), col, ptr, False, 0, False, w, True)[0]
+    # What torch.nn.functional.embedding_bag calls after its checks, where no derivative of its own
+    # is needed: mode 0 is the sum.
+    out: Tensor = _summed(x.contiguous(), col, ptr, False, 0, False, w, True)[0]
     if csr.longest > LONG:
         long = (ptr.diff() > LONG).nonzero().flatten()
         if len(long) > 0:

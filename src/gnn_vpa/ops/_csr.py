@@ -137,7 +137,7 @@ def transpose(csr: CSR, num_cols: int) -> CSR:
 def grouped(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
     """Group edges by row, without sorting where they are in order already."""
     if is_on_host(row) and is_on_host(col):
-        return counted((col.numpy(), row.numpy()), num_cols, num_rows)
+        return counted(row, col, num_rows, num_cols)
     if not is_readable(row, col) or not bool((row[1:] >= row[:-1]).all()):
         rowptr, col, edge = group(row, col, num_rows, num_cols)
         return measured(CSR(rowptr, col, edge, col.shape[0]))
@@ -149,47 +149,70 @@ def grouped(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
     return measured(CSR(rowptr, col.to(dtype, copy=True), None, col.shape[0]))
 
 
-def counted(ends: Ints | tuple[Ints, Ints], num_sources: int, num_targets: int) -> CSR:
-    """Group edges ``(source, target)`` by target, on the CPU by counting."""
-    source, target = ends
-    _check_ends(source, target, num_sources, num_targets)
-    narrow = index_dtype(len(source), num_sources, num_targets) == torch.int32
-    dtype: type[np.integer[Any]] = np.int32 if narrow else np.int64
-    rowptr, col, edge = _counting.by_row(target.astype(dtype), source.astype(dtype), num_targets)
-    return _csr(rowptr, col, None if _counting.is_in_order(edge) else edge)
+def counted(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
+    """Group edges by row, on the CPU by counting."""
+    first, second = row.numpy(), col.numpy()
+    _check_end("target", first, num_rows)
+    _check_end("source", second, num_cols)
+    dtype = _narrowest(len(first), num_rows, num_cols)
+    return _counted(first.astype(dtype), second.astype(dtype), num_rows)
 
 
-def readout(batch: Ints, num_graphs: int) -> tuple[CSR, CSR]:
-    """Group nodes by their graph, and graphs by their nodes, on the CPU."""
-    nodes = len(batch)
-    _check_ends(batch[:0], batch, nodes, num_graphs)
-    dtype = np.int32 if index_dtype(nodes, num_graphs) == torch.int32 else np.int64
-    graph = batch.astype(dtype)
-    numbers = np.arange(nodes + 1, dtype=dtype)
-    rowptr, col, edge = _counting.by_row(graph, numbers[:-1], num_graphs)
-    by_node = CSR(torch.from_numpy(numbers), torch.from_numpy(graph), None, 1)
-    return _csr(rowptr, col, None if _counting.is_in_order(edge) else edge), by_node
+def counted_list(edges: Tensor, num_sources: int, num_targets: int) -> CSR:
+    """Group edges ``[2, num_edges]`` by target, as ``counted`` does: in few calls."""
+    ends = edges.numpy()
+    if num_sources != num_targets or not _are_below(ends, num_targets):
+        return counted(edges[1], edges[0], num_targets, num_sources)
+    source, target = ends.astype(_narrowest(ends.shape[1], num_targets), order="C")
+    return _counted(target, source, num_targets)
 
 
-def _csr(rowptr: Ints, col: Ints, edge: Ints | None) -> CSR:
-    longest = int(np.maximum.reduce(rowptr[1:] - rowptr[:-1], initial=0))
+def readout(batch: Tensor, num_graphs: int) -> CSR:
+    """Group nodes by their graph, on the CPU."""
+    graph = batch.numpy()
+    _check_end("target", graph, num_graphs)
+    dtype = _narrowest(len(graph), num_graphs)
+    return _counted(graph.astype(dtype), np.arange(len(graph), dtype=dtype), num_graphs)
+
+
+def _narrowest(*sizes: int) -> type[np.integer[Any]]:
+    return np.int32 if index_dtype(*sizes) == torch.int32 else np.int64
+
+
+def _counted(row: Ints, col: Ints, num_rows: int) -> CSR:
+    rowptr, col, edge = _counting.by_row(row, col, num_rows)
+    order = None if _counting.is_in_order(edge) else edge
+    return compressed(rowptr, col, order, longest_of(rowptr))
+
+
+def _are_below(index: Ints, size: int) -> bool:
+    # As unsigned numbers negative ones are the largest: one look is enough.
+    return index.size == 0 or _counting.largest(index.view(_UNSIGNED[index.itemsize])) < size
+
+
+def _check_end(name: str, index: Ints, size: int) -> None:
+    """Raise unless every index is in range: kernels read where the index points."""
+    if not _are_below(index, size):
+        _check_bounds(name, int(index.min()), int(index.max()), size)
+
+
+def compressed(rowptr: Ints, col: Ints, edge: Ints | None, longest: int) -> CSR:
+    """Return rows made on the CPU as the kernels see them."""
     order = None if edge is None else torch.from_numpy(edge)
     return CSR(torch.from_numpy(rowptr), torch.from_numpy(col), order, longest)
-
-
-def _check_ends(source: Ints, target: Ints, num_sources: int, num_targets: int) -> None:
-    """Raise unless every index is in range: kernels read where the index points."""
-    for name, index, size in (("target", target, num_targets), ("source", source, num_sources)):
-        # As unsigned numbers negative ones are the largest: one look is enough.
-        if len(index) > 0 and np.maximum.reduce(index.view(_UNSIGNED[index.itemsize])) >= size:
-            _check_bounds(name, int(index.min()), int(index.max()), size)
 
 
 def _transposed(csr: CSR, num_cols: int) -> CSR:
     """Group the same edges by column, on the CPU."""
     rowptr, col = csr.rowptr.numpy(), csr.col.numpy()
     edge = np.arange(len(col), dtype=col.dtype) if csr.edge is None else csr.edge.numpy()
-    return _csr(*_counting.transposed(rowptr, col, edge, num_cols))
+    ends, row, edge = _counting.transposed(rowptr, col, edge, num_cols)
+    return compressed(ends, row, edge, longest_of(ends))
+
+
+def longest_of(rowptr: Ints) -> int:
+    """Return the length of the longest row."""
+    return _counting.largest(rowptr[1:] - rowptr[:-1]) if len(rowptr) > 1 else 0
 
 
 def by_single(col: Tensor, num_cols: int) -> CSR:

@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ._csr import (
     CSR,
     by_single,
-    counted,
+    counted_list,
     grouped,
     is_on_host,
     is_plain_list,
@@ -91,7 +91,7 @@ class Graph:
             # As the layers of a loop over small batches have it.
             self.num_sources, self.num_targets = num_nodes
             with trainable():
-                self.by_target = counted(edge_index.numpy(), *num_nodes)
+                self.by_target = counted_list(edge_index, *num_nodes)
             self._by_source, self.weight = None, None
             self._is_whole = self.num_edges > 0
             return
@@ -158,8 +158,8 @@ class Graph:
             return cls(torch.stack([nodes, batch]), (num_nodes, num_graphs), multiplicity)
         with trainable():
             if is_on_host(batch):
-                both = readout(batch.numpy(), num_graphs)
-                graph = cls.from_csr(*both, (num_nodes, num_graphs))
+                by_target = readout(batch, num_graphs)
+                graph = cls.from_csr(by_target, None, (num_nodes, num_graphs))
                 graph._is_whole = num_nodes > 0
                 return graph
             nodes = torch.arange(num_nodes, dtype=batch.dtype, device=batch.device)
@@ -232,7 +232,8 @@ class Graph:
             return self._scales[exponent, dtype]
         with trainable():
             if self.multiplicity is None and is_on_host(self.by_target.rowptr):
-                scales = power_of_lengths(self.by_target.rowptr.numpy(), exponent, np.float64)
+                rowptr, longest = self.by_target.rowptr.numpy(), self.by_target.longest
+                scales = power_of_lengths(np.diff(rowptr), longest, exponent, np.float64)
                 scale = torch.from_numpy(scales).to(dtype).unsqueeze(1)
             else:
                 scale = power(self.count.to(dtype).unsqueeze(1), exponent)

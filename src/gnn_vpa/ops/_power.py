@@ -1,11 +1,14 @@
 """The scale of a linear aggregation."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+_TABLED = 1024  # lengths of rows whose powers are looked up
 
 
 def power(mass: Tensor, exponent: float) -> Tensor:
@@ -25,16 +28,27 @@ def power(mass: Tensor, exponent: float) -> Tensor:
     return torch.where(mass > 0, scale, 0)
 
 
-def power_of_lengths(rowptr: NDArray[Any], exponent: float, dtype: Any) -> NDArray[Any]:
-    """Return what ``power`` does of the lengths of rows, ``[num_rows]``, in few and cheap calls.
+def power_of_lengths(
+    lengths: NDArray[Any], longest: int, exponent: float, dtype: Any
+) -> NDArray[Any]:
+    """Return what ``power`` does of the lengths of rows, of which none is above ``longest``.
 
     Example:
-        >>> power_of_lengths(np.array([0, 0, 4]), 0.5, np.float32)
+        >>> power_of_lengths(np.array([0, 4]), 4, 0.5, np.float32)
         array([0. , 0.5], dtype=float32)
     """
-    lengths = rowptr[1:] - rowptr[:-1]
+    if longest < _TABLED:
+        return _table(exponent, dtype).take(lengths)
+    return _powers(lengths, exponent).astype(dtype)
+
+
+@lru_cache(maxsize=64)
+def _table(exponent: float, dtype: Any) -> NDArray[Any]:
+    return _powers(np.arange(_TABLED), exponent).astype(dtype)
+
+
+def _powers(lengths: NDArray[Any], exponent: float) -> NDArray[Any]:
     some = np.maximum(lengths, 1, dtype=np.float64)
     scale: NDArray[Any] = 1 / np.sqrt(some) if exponent == 0.5 else some**-exponent
-    if np.minimum.reduce(lengths, initial=1) == 0:
-        scale[lengths == 0] = 0
-    return scale.astype(dtype)
+    scale[lengths == 0] = 0
+    return scale

@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from . import observe
 from ._backend import backend, kernels
 from ._cache import Mark
-from ._cpu import whole_bags
-from ._csr import CSR, is_plain
+from ._counting import transposed
+from ._cpu import LONG, whole_bags
+from ._csr import CSR, compressed, is_plain, longest_of
 from ._differentiable import has_duals
 from ._graph import Graph, trainable
 from ._operators import spmm
 from ._power import power_of_lengths
-
-Floats = NDArray[Any]
 
 _WIDE = {torch.float32: np.float32, torch.float64: np.float64}  # summed in their own type
 
@@ -104,39 +102,41 @@ class _Bags(_Kernel):
     ) -> None:
         super().__init__(None, weight, mark)
         self.exponent = exponent
-        rowptr, self.powers = graph.by_target.rowptr.numpy(), None
+        rowptr, _, edge, longest = graph.by_target
         spread = None
         if exponent != 0:
-            self.powers = power_of_lengths(rowptr, exponent, dtype)
-            spread = self.powers.repeat(rowptr[1:] - rowptr[:-1])
-        self.to_targets = _product(weight, spread, graph.by_target)
-        self.to_sources: Tensor | None = None
-        self.is_turned = False
+            ends = rowptr.numpy()
+            lengths = ends[1:] - ends[:-1]
+            spread = power_of_lengths(lengths, longest, exponent, dtype).repeat(lengths)
+        if weight is not None:
+            weight = weight if edge is None else weight[edge]
+            # A copy: a change of the weights before the backward pass is none of this sum.
+            spread = weight.numpy().copy() if spread is None else spread * weight.numpy()
+        self.spread = spread  # of each edge by target; None where all are 1
+        self.to_targets = None if spread is None else torch.from_numpy(spread)
+        self.turned: tuple[Tensor | None, CSR] | None = None
 
     def there(self, x: Tensor, graph: Graph) -> Tensor:
         return whole_bags(x, self.to_targets, graph.by_target)
 
     def back(self, g: Tensor, graph: Graph) -> Tensor:
-        csr = graph.by_source
-        if not self.is_turned:
+        if self.turned is None:
             with trainable():
-                powers = None if self.powers is None else self.powers.take(csr.col.numpy())
-                self.to_sources = _product(self.weight, powers, csr)
-            self.is_turned = True
-        return whole_bags(g, self.to_sources, csr)
+                self.turned = self._turn(graph)
+        return whole_bags(g, *self.turned)
+
+    def _turn(self, graph: Graph) -> tuple[Tensor | None, CSR]:
+        """Return the edges by source with their weights: in one go, as one of these moves both."""
+        if self.spread is None:
+            return None, graph.by_source
+        rowptr, col = graph.by_target.rowptr.numpy(), graph.by_target.col.numpy()
+        ends, row, spread = transposed(rowptr, col, self.spread, graph.num_sources)
+        longest = len(row) if len(row) <= LONG else longest_of(ends)
+        return torch.from_numpy(spread), compressed(ends, row, None, longest)
 
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
         self.factor = None if self.exponent == 0 else graph.scale(self.exponent, g.dtype)
         return super().back_traced(g, graph)
-
-
-def _product(weight: Tensor | None, powers: Floats | None, csr: CSR) -> Tensor | None:
-    """Return the weight of each edge in the order of ``csr``, or None where all are 1."""
-    if weight is not None and csr.edge is not None:
-        weight = weight[csr.edge]
-    if powers is None:
-        return weight
-    return torch.from_numpy(powers if weight is None else powers * weight.numpy())
 
 
 def _along(way: _Kernel, x: Tensor, graph: Graph, own: float = 0.0) -> Tensor:

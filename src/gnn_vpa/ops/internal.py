@@ -6,14 +6,15 @@ from ._aggregate import weighted_sum as weighted_sum
 from ._attend import attend_by_power as attend_by_power
 from ._attend import softmax as softmax
 from ._cache import Mark as Mark
+from ._cache import Memory as Memory
 from ._cache import as_graph as as_graph
 from ._cache import is_traceable as is_traceable
 from ._cache import known_graph as known_graph
 from ._cache import memorable as memorable
-from ._cache import memory as memory
 from ._check import check_graph as check_graph
 from ._csr import CSR as CSR
 from ._csr import is_on_host as is_on_host
+from ._csr import is_plain_list as is_plain_list
 from ._csr import rows as rows
 from ._dtypes import accumulable as accumulable
 from ._dtypes import accumulator as accumulator
@@ -21,6 +22,7 @@ from ._edges import from_sources as from_sources
 from ._edges import from_targets as from_targets
 from ._formats import check_device as check_device
 from ._formats import endpoints as endpoints
+from ._graph import trainable as trainable
 from ._norm import normed as normed
 from ._operators import sddmm as sddmm
 from ._parts import attend_by_parts as attend_by_parts
@@ -32,6 +34,7 @@ from ._short import power_sum as power_sum
 __all__ = [
     "CSR",
     "Mark",
+    "Memory",
     "accumulable",
     "accumulator",
     "as_graph",
@@ -44,11 +47,11 @@ __all__ = [
     "from_sources",
     "from_targets",
     "is_on_host",
+    "is_plain_list",
     "is_traceable",
     "is_untraced",
     "known_graph",
     "memorable",
-    "memory",
     "normed",
     "power",
     "power_sum",
@@ -57,5 +60,6 @@ __all__ = [
     "scaled_sum",
     "sddmm",
     "softmax",
+    "trainable",
     "weighted_sum",
 ]

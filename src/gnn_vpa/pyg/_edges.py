@@ -5,9 +5,9 @@ from torch import Tensor
 from torch_geometric.typing import SparseTensor
 from torch_geometric.utils import is_torch_sparse_tensor
 
-from ..ops.internal import Mark, endpoints, is_traceable, memory
+from ..ops.internal import Mark, Memory, endpoints, is_traceable
 
-_memory = memory()
+_memory = Memory()
 
 
 def plain_edges(edge_index: Tensor | SparseTensor) -> tuple[Tensor, Tensor | None]:
@@ -30,7 +30,7 @@ def plain_edges(edge_index: Tensor | SparseTensor) -> tuple[Tensor, Tensor | Non
         source, target, _, _ = endpoints(edge_index, None)
         with torch.inference_mode(False):  # a later training step must be able to use it
             edges = torch.stack([source, target])
-        _memory[edge_index] = (marks, edges)
+        _memory.put(edge_index, (marks, edges))
     return edges, values
 
 

@@ -31,6 +31,11 @@ class VPSum(VPMessagePassing):
             cls.forward = _gin_at_once(cls.forward)
 
     def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
+        exponent = aggregation(self.aggr).exponent
+        if exponent is not None and isinstance(graph, Graph):
+            out = power_sum(source, graph, exponent)
+            if out is not None:
+                return out
         return aggregate(source, graph, self.aggr)
 
 
@@ -131,7 +136,7 @@ def _gin_at_once(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
         # Of a GPU's number one would have to wait.
         on_host = type(x) is Tensor and x.device.type == "cpu"
         if on_host and not torch.compiler.is_compiling() and not self.eps.requires_grad:
-            ends = self._known_ends(edge_index, size, {"x": x})
+            ends = self._plain_ends(edge_index, size, x)
             exponent = aggregation(self.aggr).exponent
             source, graph = ends or (x, None)
             if isinstance(graph, Graph) and exponent is not None:

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch_geometric import utils
 
 from ..ops.internal import is_on_host, is_untraced
+from ._small import checked, may_be_traced
 
 _FLOATS = {torch.float32: np.float32, torch.float64: np.float64}
 
@@ -67,6 +68,20 @@ def _unit_norm_by_torch(
     return edges, weight * root[target] * root[source]
 
 
+def _unit_norm_traced(
+    edge_index: Tensor, num_nodes: int, fill: float, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Return ``vp_gcn_norm`` of edges of weight 1 as a compiler can fuse it: nothing is grouped."""
+    edge_index = checked(edge_index, num_nodes, num_nodes)
+    weight = torch.ones(edge_index.shape[1], dtype=torch.float64)
+    edges, weight = add_remaining_self_loops(edge_index, weight, fill, num_nodes)
+    source, target = edges.unbind(0)
+    mass = weight.new_zeros(num_nodes).index_add_(0, target, weight.square())
+    root = mass.pow(-0.25)  # of each node: it has a self-loop
+    weight = weight * root.index_select(0, target) * root.index_select(0, source)
+    return edges, weight.to(dtype)
+
+
 def unit_norm(
     edge_index: Tensor, num_nodes: int, fill: float, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor] | None:
@@ -78,6 +93,8 @@ def unit_norm(
         return None
     if edge_index.is_cuda and is_untraced(edge_index):
         return _unit_norm_by_torch(edge_index, num_nodes, fill, dtype)
+    if torch.compiler.is_compiling() and may_be_traced(edge_index):
+        return _unit_norm_traced(edge_index, num_nodes, fill, dtype)
     if not is_on_host(edge_index):
         return None
     ends: NDArray[Any] = edge_index.numpy()

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 from torch_geometric import utils
 
-from ..ops.internal import Mark, memorable, memory
+from ..ops.internal import Mark, Memory, memorable
 
 Made = TypeVar("Made", bound=tuple[Tensor | None, ...])
 
-_memory = memory()
+_memory = Memory()
 
 
 def remembered(
@@ -32,7 +32,7 @@ def remembered(
     before, known = _memory.get(edge_index, (None, {}))
     if before != mark:
         known = {}
-        _memory[edge_index] = (mark, known)
+        _memory.put(edge_index, (mark, known))
     own = None if constant is None else Mark(constant)
     made, marks, of = known.get(key, (None, [], None))
     if made is None or of != own or _marks(made) != marks:

@@ -8,7 +8,7 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.typing import Adj, Size
 
 from ..ops import Graph
-from ..ops.internal import as_graph, known_graph, raise_unscriptable
+from ..ops.internal import as_graph, is_plain_list, known_graph, raise_unscriptable
 from ._edges import plain_edges
 from ._small import Small, small
 
@@ -42,7 +42,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
 
     def propagate(self, edge_index: Adj, size: Size = None, **kwargs: Any) -> Tensor:
         """Send messages along the edges, aggregate and update them, as in PyG."""
-        ends = self._known_ends(edge_index, size, kwargs)
+        ends = self._plain_ends(edge_index, size, self._features(kwargs))
         if ends is not None:
             return self._fused(*ends, kwargs)
         sizes = self._check_input(edge_index, size)
@@ -50,7 +50,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         edge_index, values = plain_edges(edge_index)
         if values is not None:
             self._take_values(values, kwargs)
-        if not self._unwatched(kwargs):
+        if not self._unwatched(self._features(kwargs)):
             self._take_defaults(kwargs, ["message", "aggregate", "update"])
             # The class' own ``propagate`` is this one, and PyG may have written another over
             # that of MessagePassing; the original runs the steps and generates nothing.
@@ -107,34 +107,37 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             if parameter.default is not Parameter.empty:
                 kwargs.setdefault(parameter.name, parameter.default)
 
-    def _unwatched(self, kwargs: dict[str, Any]) -> bool:
-        x = self._features(kwargs)
-        ends = x if isinstance(x, tuple | list) else (x,)
-        return (
-            self._linear
-            and not self.explain
-            and self.decomposed_layers == 1
-            and not any(getattr(self, hooks) for hooks in _HOOKS)
-            and all(end is None or self.node_dim in (0, -end.dim()) for end in ends)
-        )
+    def _unwatched(self, x: Any) -> bool:
+        """Say whether nobody sees the messages made of ``x``, the features of one end or both."""
+        if not self._linear or self.explain or self.decomposed_layers != 1:
+            return False
+        for hooks in _HOOKS:
+            if getattr(self, hooks):
+                return False
+        for end in x if isinstance(x, tuple | list) else (x,):
+            if end is not None and self.node_dim not in (0, -end.dim()):
+                return False
+        return True
 
-    def _known_ends(
-        self, edge_index: Adj, size: Size, kwargs: dict[str, Any]
+    def _plain_ends(
+        self, edge_index: Adj, size: Size, x: Any
     ) -> tuple[Tensor, Graph | Small] | None:
-        """Return what ``_ends`` does of small batches and of edges that a layer before has seen."""
-        x = self._features(kwargs)
+        """Return what ``_ends`` does, where edges are a plain list, of which PyG asks nothing."""
         source, target = x if type(x) is tuple else (x, x)
-        plain = self.flow == "source_to_target" and isinstance(source, Tensor)
-        if not plain or not self._unwatched(kwargs):
+        if self.flow != "source_to_target" or not isinstance(source, Tensor):
             return None
-        num_targets = len(source if target is None else target)
-        if size is not None and tuple(size) != (len(source), num_targets):
+        if type(edge_index) is not Tensor or not self._unwatched(x):
             return None
-        if self._takes_small and target is not None and type(edge_index) is Tensor:
-            edges = small(edge_index, source, num_targets)
+        sizes = (len(source), len(source if target is None else target))
+        if size is not None and tuple(size) != sizes:
+            return None
+        if self._takes_small and target is not None:
+            edges = small(edge_index, source, sizes[1])
             if edges is not None:
                 return source, edges
-        graph = known_graph(edge_index, len(source), num_targets)
+        graph = known_graph(edge_index, *sizes)
+        if graph is None and is_plain_list(edge_index):
+            graph = as_graph(edge_index, sizes)
         return None if graph is None else (source, graph)
 
     def _ends(self, edge_index: Tensor, sizes: list[int | None], x: Any) -> tuple[Tensor, Graph]:

@@ -1,7 +1,7 @@
 """Functions of PyG: compared with what is known, and read with a name meaning something else."""
 
-from collections.abc import Callable
-from types import CodeType, FunctionType
+from collections.abc import Callable, Mapping
+from types import CodeType, FunctionType, MappingProxyType
 from typing import Any
 
 
@@ -10,8 +10,10 @@ def reads(function: Callable[..., Any], name: str) -> bool:
     return name in function.__code__.co_names
 
 
-def rebound(function: Any, **names: Any) -> FunctionType:
-    """Return ``function`` with these globals in place of its own.
+def rebound(
+    function: Any, methods: Mapping[str, str] = MappingProxyType({}), **names: Any
+) -> FunctionType:
+    """Return ``function`` with these globals in place of its own, and methods of other names.
 
     So a layer whose only trouble is the normalisation that its ``forward`` calls keeps every
     argument and feature, in every version of PyG; the layer it comes from is not touched.
@@ -20,6 +22,7 @@ def rebound(function: Any, **names: Any) -> FunctionType:
     # torch.compile reads the globals of a function that says where it lives from there.
     scope.pop("__name__", None)
     code, defaults, closure = function.__code__, function.__defaults__, function.__closure__
+    code = code.replace(co_names=tuple(methods.get(name, name) for name in code.co_names))
     copy = FunctionType(code, scope, function.__name__, defaults, closure)
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__annotations__ = function.__annotations__

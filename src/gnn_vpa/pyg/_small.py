@@ -1,11 +1,17 @@
-"""Small batches on a GPU: PyTorch's own gather and add, without grouping.
+"""Small batches on a GPU, or under a compiler: PyTorch's own gather and add, without grouping.
 
 In an ordinary loop over small batches a GPU waits for Python. Grouping edges takes ten calls for a
 batch that is used once, and the backward pass of our kernels goes through Python, 0.2 ms for each
 layer. Here a sum is a gather and an addition in place, whose derivatives are PyTorch's own, and how
 many neighbours a node has is counted once for all layers. As in PyG, additions on a GPU come in no
 fixed order; ``torch.use_deterministic_algorithms(True)`` chooses our kernels, whose sums have one.
+
+On a CPU ``torch.compile`` fuses the same gather and addition with what is around them, while it
+calls our kernels one by one, through Python: of a small batch that takes longer than all its sums.
+As they are added in a row, those of many edges are added in float64.
 """
+
+import math
 
 import torch
 from torch import Tensor
@@ -16,12 +22,14 @@ from .. import ops
 from ..aggregations import Aggregation, aggregation
 from ..errors import UsageError
 from ..ops import Graph, observe
-from ..ops.internal import Mark, is_untraced, memorable, memory, power
+from ..ops.internal import Mark, Memory, is_untraced, memorable, power, trainable
 
 _MOST = 1 << 25  # numbers that are gathered: of more, our kernels make up for grouping
+_MOST_TRACED = 1 << 20  # the same for a compiler: of more, our kernels make up for Python
+_MOST_IN_A_ROW = 1 << 12  # edges, of which all may be one sum, that it adds in their own type
 _TYPES = (torch.float32, torch.float64)  # half types are summed in float32, by our kernels
 
-_known = memory()
+_known = Memory()
 
 
 class Small:
@@ -31,10 +39,14 @@ class Small:
         source: ``[num_edges]``, int64; None: the elements in their order, as in a readout.
         target: ``[num_edges]``, int64.
         num_targets: Number of targets.
+        is_wide: Whether to sum in float64, whatever the type.
     """
 
-    def __init__(self, source: Tensor | None, target: Tensor, num_targets: int) -> None:
+    def __init__(
+        self, source: Tensor | None, target: Tensor, num_targets: int, is_wide: bool = False
+    ) -> None:
         self.source, self.target, self.num_targets = source, target, num_targets
+        self.is_wide = is_wide
         self._scales: dict[tuple[float, torch.dtype], Tensor] = {}
 
     def sum(self, x: Tensor, exponent: float, weight: Tensor | None = None) -> Tensor:
@@ -45,8 +57,11 @@ class Small:
             exponent: Of the number of neighbours.
             weight: ``[num_edges]``.
         """
-        out = self._added(self._messages(x, weight))
-        return out if exponent == 0 else out * _lined_up(self._scale(exponent, x.dtype), out)
+        wide = x.double() if self.is_wide else x
+        out = self._added(self._messages(wide, weight))
+        if exponent != 0:
+            out = out * _lined_up(self._scale(exponent, wide.dtype), out)
+        return out.to(x.dtype)
 
     def attend(self, x: Tensor, alpha: Tensor, is_whole: bool = False) -> Tensor:
         """Return ``sum_j alpha_ij x_j / sqrt(sum_j alpha_ij^2)``; the root takes no gradient.
@@ -56,19 +71,27 @@ class Small:
             alpha: ``[num_edges, heads]``, attention after its dropout.
             is_whole: Whether nothing was dropped: the attention of a target sums up to 1.
         """
+        wide = x.double() if self.is_wide else x
         if is_whole:  # some square is at least 1 / N^2, or there is no neighbour and no sum
             squares = self._added(alpha.detach().square())
             scale = squares.clamp_(min=torch.finfo(squares.dtype).tiny).rsqrt_()
         else:  # in float64 no square is too small, whatever a dropout leaves of an attention
             scale = power(self._added(alpha.detach().double().square()), 0.5).to(x.dtype)
-        out = self._added(self._messages(x, alpha))
-        return out * _lined_up(scale, out)
+        out = self._added(self._messages(wide, alpha))
+        return (out * _lined_up(scale, out)).to(x.dtype)
 
-    def attend_by_parts(self, x: Tensor, source: Tensor, target: Tensor, slope: float) -> Tensor:
-        """Attend by ``softmax_j leaky_relu(source_j + target_i)``, parts ``[nodes, heads]``."""
+    def attend_by_parts(
+        self, x: Tensor, source: Tensor, target: Tensor, slope: float, times: Tensor | None = None
+    ) -> Tensor:
+        """Attend by ``softmax_j leaky_relu(source_j + target_i)``, parts ``[nodes, heads]``.
+
+        Edges whose ``times`` are 0 count for nothing; some edge of their target counts.
+        """
         assert self.source is not None
         logits = source.index_select(0, self.source) + target.index_select(0, self.target)
         logits = leaky_relu(logits, slope)
+        if times is not None:
+            logits = logits.masked_fill((times == 0).unsqueeze(1), -torch.inf)
         alpha: Tensor = softmax(logits, self.target, num_nodes=self.num_targets)
         return self.attend(x, alpha, is_whole=True)
 
@@ -90,7 +113,7 @@ class Small:
     def _scale(self, exponent: float, dtype: torch.dtype) -> Tensor:
         key = (exponent, dtype)
         if key not in self._scales:
-            with torch.inference_mode(False):  # a later training step must be able to use it
+            with trainable():
                 ones = torch.ones(len(self.target), dtype=dtype, device=self.target.device)
                 self._scales[key] = power(self._added(ones), exponent)
         return self._scales[key]
@@ -102,14 +125,53 @@ def _lined_up(values: Tensor, x: Tensor) -> Tensor:
 
 
 def small(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
-    """Return the edges of a small batch on a GPU, or None where they are to be grouped.
+    """Return the edges of a small batch, or None where they are to be grouped.
 
     Args:
         edge_index: ``[2, num_edges]``.
         x: What is gathered, ``[num_sources, ...]``.
         num_targets: Number of targets.
     """
-    return ungrouped(edge_index, x, num_targets) if edge_index.is_cuda else None
+    if edge_index.is_cuda:
+        return ungrouped(edge_index, x, num_targets)
+    if not _is_traced_small(edge_index, x) or edge_index.dim() != 2 or len(edge_index) != 2:
+        return None
+    source, target = checked(edge_index, len(x), num_targets).unbind(0)
+    return Small(source, target, num_targets, is_wide=len(source) > _MOST_IN_A_ROW)
+
+
+def _is_traced_small(edges: Tensor, x: Tensor) -> bool:
+    """Say whether a compiler traces a small batch on the CPU."""
+    return (
+        torch.compiler.is_compiling()
+        and x.dtype in _TYPES
+        and x.dim() in (2, 3)
+        and edges.shape[-1] * math.prod(x.shape[1:]) <= _MOST_TRACED
+        and may_be_traced(edges)
+    )
+
+
+def may_be_traced(edges: Tensor) -> bool:
+    """Say whether a compiler may gather and add along these edges, if they are few."""
+    return (
+        edges.device.type == "cpu"
+        and edges.dtype == torch.int64
+        and observe.observer is None
+        and not torch._C._are_functorch_transforms_active()
+        and not torch.are_deterministic_algorithms_enabled()
+    )
+
+
+@torch.library.custom_op("gnn_vpa::checked", mutates_args=())
+def checked(edge_index: Tensor, num_sources: int, num_targets: int) -> Tensor:
+    """Return edges whose indices are in range: what a compiler makes takes -1 for the last node."""
+    _check(edge_index, num_sources, num_targets)
+    return edge_index.clone()
+
+
+@checked.register_fake
+def _(edge_index: Tensor, num_sources: int, num_targets: int) -> Tensor:
+    return torch.empty_like(edge_index)
 
 
 def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
@@ -124,7 +186,7 @@ def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
             # A copy: a change of the user's tensor before the backward pass is none of these edges.
             source, target = edge_index.clone().unbind(0)
             known = (seen, Small(source, target, num_targets))
-        _known[edge_index] = known
+        _known.put(edge_index, known)
     return known[1]
 
 
@@ -134,7 +196,13 @@ def may_be_small(edge_index: Tensor, width: int) -> bool:
 
 
 def small_readout(index: Tensor, x: Tensor, num_targets: int | None) -> Small | None:
-    """Return the groups of a small batch's nodes on a GPU, or None where they are to be grouped."""
+    """Return the groups of a small batch's nodes, or None where they are to be grouped."""
+    if not index.is_cuda and num_targets is not None and index.shape == x.shape[:1]:
+        if not _is_traced_small(index, x):
+            return None
+        nodes = torch.zeros_like(index)  # each is there
+        _, index = checked(torch.stack([nodes, index]), len(x), num_targets).unbind(0)
+        return Small(None, index, num_targets, is_wide=len(index) > _MOST_IN_A_ROW)
     if not index.is_cuda or index.dim() != 1 or len(index) != len(x) or not _serves(index, x):
         return None
     if num_targets is None:

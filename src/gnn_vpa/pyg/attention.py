@@ -17,9 +17,19 @@ from ._edges import plain_edges
 from ._forms import VPWeights
 from ._loops import append_self_loops, counting, keep_self_loops
 from ._memory import add_self_loops, remove_self_loops
+from ._propagate import VPMessagePassing
 from ._rebind import rebound
 from ._small import Small, may_be_small
 from ._types import OptInt, OptTensor
+
+
+class Parts(NamedTuple):
+    """Attention that is still in parts: ``leaky_relu(source_j + target_i)``."""
+
+    source: Tensor
+    target: Tensor
+    slope: float
+    times: Tensor | None
 
 
 class VPAttention(VPWeights):
@@ -27,9 +37,9 @@ class VPAttention(VPWeights):
 
     normalizer_grad: bool = False
     _linear = _takes_small = True
-    _in_parts = False  # is the attention of edges left to ``propagate``?
     _forward: ClassVar[Callable[..., Any]]  # the parent's
-    _traceable: ClassVar[Callable[..., Any]]  # the same, where self-loops that are there stay
+    _in_parts: ClassVar[Callable[..., Any]]  # … which leaves the attention to ``propagate``
+    _traceable: ClassVar[Callable[..., Any]]  # … and lets self-loops that are there stay
 
     def __init__(self, *args: Any, normalizer_grad: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -41,16 +51,16 @@ class VPAttention(VPWeights):
         cls._forward = rebound(
             super().forward, add_self_loops=add_self_loops, remove_self_loops=remove_self_loops
         )
+        cls._in_parts = rebound(cls._forward, {"edge_updater": "_parts"})
         cls._traceable = rebound(
-            super().forward, add_self_loops=append_self_loops, remove_self_loops=keep_self_loops
+            cls._in_parts, add_self_loops=append_self_loops, remove_self_loops=keep_self_loops
         )
 
     def forward(self, x: Any, edge_index: Adj, *args: Any, **kwargs: Any) -> Any:
         """Run the layer, with the arguments of the PyG layer it stands for."""
-        self._in_parts = self._keeps_parts(x, edge_index, *args, *kwargs.values())
         forward = self._forward
-        if self._in_parts and torch.compiler.is_compiling():
-            forward = self._traceable
+        if self._keeps_parts(x, edge_index, *args, *kwargs.values()):
+            forward = self._traceable if torch.compiler.is_compiling() else self._in_parts
         if not is_torch_sparse_tensor(edge_index) or edge_index.dense_dim() > 0:
             return forward(x, edge_index, *args, **kwargs)
         call = inspect.signature(forward).bind(x, edge_index, *args, **kwargs)
@@ -97,8 +107,8 @@ class VPAttention(VPWeights):
     def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
         alpha = kwargs["alpha"]
         if isinstance(graph, Small):
-            if isinstance(alpha, Parts) and alpha.times is None:
-                return graph.attend_by_parts(source, *alpha[:3])
+            if isinstance(alpha, Parts):
+                return graph.attend_by_parts(source, *alpha)
             if isinstance(alpha, Tensor) and not self.normalizer_grad:
                 return graph.attend(source, alpha)
             graph = graph.grouped(len(source))
@@ -142,8 +152,10 @@ class VPGATConv(VPAttention, GATConv):  # type: ignore[misc]
             and self.flow == "source_to_target"
             and not (self.normalizer_grad or (self.training and self.dropout > 0))
             and not (self._edge_update_forward_hooks or self._edge_update_forward_pre_hooks)
-            and self._unwatched({})
+            and self._unwatched(None)
             and type(self).edge_update is GATConv.edge_update
+            and type(self).edge_updater is VPMessagePassing.edge_updater
+            and "edge_updater" not in vars(self)
             and (
                 torch.compiler.is_compiling()
                 or edge_index.device.type == "cpu"
@@ -151,26 +163,17 @@ class VPGATConv(VPAttention, GATConv):  # type: ignore[misc]
             )
         )
 
-    def edge_updater(self, edge_index: Adj, size: Size = None, **kwargs: Any) -> Any:
-        """Compute the attention of each edge, or leave that to ``propagate``."""
-        if not self._in_parts:
-            return super().edge_updater(edge_index, size, **kwargs)
-        source, target = kwargs["alpha"]
+    def _parts(
+        self, edge_index: Tensor, alpha: tuple[Tensor, Tensor], edge_attr: None, size: Size
+    ) -> Parts:
+        """Stand for ``edge_updater`` where the attention of edges is left to ``propagate``."""
+        source, target = alpha
         times = None
         if torch.compiler.is_compiling() and self.add_self_loops:
             # Self-loops that were there are still there, in front of those that were added.
             num_loops = min(len(source), len(target)) if size is None else min(size)
             times = counting(edge_index, num_loops)
         return Parts(source, target, self.negative_slope, times)
-
-
-class Parts(NamedTuple):
-    """Attention that is still in parts: ``leaky_relu(source_j + target_i)``."""
-
-    source: Tensor
-    target: Tensor
-    slope: float
-    times: Tensor | None
 
 
 class VPGATv2Conv(VPAttention, GATv2Conv):  # type: ignore[misc]

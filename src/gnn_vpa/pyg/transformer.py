@@ -72,9 +72,9 @@ class VPTransformerConv(VPAttention, TransformerConv):  # type: ignore[misc]
         pair = kwargs["value"], kwargs["query"]
         return pair if self.flow == "source_to_target" else pair[::-1]
 
-    def _unwatched(self, kwargs: dict[str, Any]) -> bool:
+    def _unwatched(self, x: Any) -> bool:
         # Edge features make every value its own, an edges x features tensor by definition.
-        return self.lin_edge is None and super()._unwatched(kwargs)
+        return self.lin_edge is None and super()._unwatched(x)
 
     _takes_small = False
 
