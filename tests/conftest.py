@@ -45,7 +45,7 @@ BROWSERS = ("chromium", "google-chrome", "chrome")
 def pytest_configure(config: pytest.Config) -> None:
     """Give each parallel worker one thread, so that workers do not fight over the cores."""
     # Before any test is read: its examples are the same in every run, unless another seed is asked.
-    settings.register_profile("tests", derandomize=config.option.seed == 0)
+    settings.register_profile("tests", derandomize=config.option.seed == 0, deadline=None)
     settings.load_profile("tests")
     if "PYTEST_XDIST_WORKER" in os.environ:
         torch.set_num_threads(1)
