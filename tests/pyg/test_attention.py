@@ -208,8 +208,8 @@ def test_a_call_from_another_thread_in_the_middle_of_one_changes_nothing() -> No
 
 def test_an_edge_updater_of_ones_own_is_asked(edge_index: Tensor) -> None:
     class Own(VPGATConv):
-        def edge_updater(self, edges: Tensor, size: object = None, **kwargs: Any) -> Tensor:
-            return torch.ones(edges.shape[1], self.heads)
+        def edge_updater(self, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
+            return torch.ones(edge_index.shape[1], self.heads)
 
     layer, x = Own(4, 5), torch.ones(6, 4)
     _, (_, weight) = layer(x, edge_index, return_attention_weights=True)
