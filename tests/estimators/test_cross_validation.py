@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sklearn
 import torch
+from joblib import parallel_config
 from sklearn import model_selection
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -17,6 +18,7 @@ from gnn_vpa import GraphClassifier, GraphRegressor, cross_validate, training
 from gnn_vpa.errors import GnnVpaError
 from gnn_vpa.estimators import cross_validation, folds
 from gnn_vpa.graphs import GraphSet
+from gnn_vpa.host import Host
 from gnn_vpa.trained import train as train_one
 
 SPLITTERS: list[Any] = [
@@ -96,6 +98,36 @@ def test_more_processes_change_nothing(
     one = cross_validate(classifier, graphs, labels, **options)
     other = cross_validate(classifier, graphs, labels, n_jobs=n_jobs, **options)
     assert np.array_equal(one["test_score"], other["test_score"])
+
+
+def test_by_default_long_trainings_use_the_cores_unless_joblib_says_how_many(
+    classifier: GraphClassifier,
+    graphs: list[Data],
+    labels: np.ndarray,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class AskedError(Exception):
+        pass
+
+    def asked(estimator: Any, learned: Any, parts: Any, workers: int) -> Any:
+        raise AskedError(workers)
+
+    def processes(**options: Any) -> int:
+        with pytest.raises(AskedError) as found:
+            cross_validate(classifier, graphs, labels, cv=3, **options)
+        return int(found.value.args[0])
+
+    monkeypatch.setattr(cross_validation, "fit_folds", asked)
+    monkeypatch.setattr(Host, "here", classmethod(lambda cls: cls(cores=5, memory=None)))
+    assert processes() == 1  # they are short
+    passes = 2 * len(graphs) * classifier.epochs  # of three folds, each with two thirds
+    monkeypatch.setattr(cross_validation, "LONG", passes)
+    assert processes() == 5
+    assert processes(n_jobs=1) == 1
+    with parallel_config(n_jobs=3):
+        assert processes() == 3
+    monkeypatch.setattr(cross_validation, "LONG", passes + 1)
+    assert processes() == 1
 
 
 def test_data_sets_bring_their_targets(
