@@ -1,19 +1,15 @@
 """How a Ray is found, what is said about one that cannot be used, and what travels to it."""
 
-import pickle
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from gnn_vpa.errors import GnnVpaError, UsageError
+from gnn_vpa.errors import UsageError
 from gnn_vpa.experiments import expand, ray_backend
 from gnn_vpa.experiments.asked import model_list
-from gnn_vpa.experiments.ray_actor import actor_class
 from gnn_vpa.experiments.ray_backend import RayCluster, connected
-from gnn_vpa.experiments.ray_pool import explained, room_of
 from gnn_vpa.graphs import GraphSet
 
 
@@ -103,25 +99,6 @@ def test_without_the_extra_the_message_says_what_to_install(
         pass
 
 
-def test_what_runs_on_a_node_travels_without_the_package() -> None:
-    cloudpickle = pytest.importorskip("ray.cloudpickle", reason="Ray is not installed")
-    content = cloudpickle.dumps(actor_class())
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "gnn_vpa"]:
-            patch.setitem(sys.modules, name, None)
-        made = pickle.loads(content)("cpu", pickle.dumps({}))
-        problem, place = made.place()
-    assert place is None
-    assert "gnn-vpa cannot be used there" in problem
-    assert "install it on the node" in problem
-
-
-def test_a_model_that_cannot_be_read_on_a_node_is_said() -> None:
-    problem, place = actor_class()("cpu", b"no pickle").place()
-    assert place is None
-    assert "--runtime-env working_dir=." in problem
-
-
 def test_a_model_that_cannot_travel_is_refused_before_anything_runs(
     toy: GraphSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,34 +114,3 @@ def test_a_model_that_cannot_travel_is_refused_before_anything_runs(
         RayCluster()._packed(cells)
     assert RayCluster(carries_code=True)._packed(cells)
     del sys.modules["locked"]
-
-
-def test_a_full_object_store_is_said(toy: GraphSet) -> None:
-    class FullError(Exception):
-        pass
-
-    def put(_: object) -> None:
-        raise FullError("The object cannot be created")
-
-    errors = SimpleNamespace(ObjectStoreFullError=FullError, OutOfDiskError=FullError)
-    ray = SimpleNamespace(exceptions=errors, put=put)
-    with (
-        pytest.raises(GnnVpaError, match=r"no room for the data set toy .*--object-store-memory"),
-        explained(ray, "the data set toy"),
-    ):
-        ray.put(toy)
-
-
-@pytest.mark.parametrize(
-    ("resources", "device", "room"),
-    [
-        ({"CPU": 4.0, "memory": 9e9}, "cpu", 4),
-        ({"CPU": 4.0, "memory": 2.5e9}, "cpu", 2),
-        ({"CPU": 4.0, "memory": 1e8}, "cpu", 1),
-        ({"memory": 9e9}, "cpu", 0),
-        ({"CPU": 4.0, "GPU": 2.0}, "cuda", 2),
-        ({"CPU": 4.0}, "cuda", 0),
-    ],
-)
-def test_room_of_a_node(resources: dict[str, float], device: str, room: int) -> None:
-    assert room_of({"Resources": resources}, device, 10**9) == room

@@ -1,6 +1,7 @@
 """Passes over data that give every layer the variance 1."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -207,7 +208,7 @@ def _run(model: nn.Module, call: Call, watching: "_Hooks") -> None:
         ) from error
 
 
-class _Hooks:
+class _Hooks(ABC):
     """Hooks on every layer, for one pass."""
 
     def __init__(self, model: nn.Module, nodes: Tensor | None) -> None:
@@ -227,10 +228,11 @@ class _Hooks:
         for handle in self._handles:
             handle.remove()
 
+    @abstractmethod
     def _after(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
     ) -> Any:
-        raise NotImplementedError
+        """Look at what a module gives, or give something else in its place."""
 
     def _variance(self, out: Tensor) -> float:
         merged = self._nodes is not None and out.dim() == 2 and len(out) == len(self._nodes)
