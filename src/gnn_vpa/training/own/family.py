@@ -79,7 +79,8 @@ class OwnFamily(Family):
             where = (
                 f"in this process: {why}" if why else "on the CPU, in as many processes as asked"
             )
-            self._say(f"one after the other, {where}")
+            sums = "; our kernels compute their sums over neighbours, the same in float64"
+            self._say(f"one after the other, {where}{sums if self._by_kernels else ''}")
             return singles
         try:
             room = self._prove(trainings)
