@@ -76,15 +76,18 @@ def nodes() -> Iterator[Any]:
     """A cluster of two nodes with a core each; the head trains nothing."""
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
-    )
-    try:
-        cluster.add_node(num_cpus=1)
-        cluster.add_node(num_cpus=1, num_gpus=1)  # a GPU that torch does not find
-        yield cluster
-    finally:
-        cluster.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        # Ray's workers give way to all others (nice 15): beside tests on every core they starve.
+        patch.setenv("RAY_worker_niceness", "0")
+        cluster = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+        )
+        try:
+            cluster.add_node(num_cpus=1)
+            cluster.add_node(num_cpus=1, num_gpus=1)  # a GPU that torch does not find
+            yield cluster
+        finally:
+            cluster.shutdown()
 
 
 @pytest.fixture(scope="module")
