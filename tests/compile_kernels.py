@@ -58,7 +58,9 @@ def operators(dtype: torch.dtype) -> None:
         a, b = (torch.ones(n, 1, dtype=dtype) for n in (rows, 4))
         _triton.spmm(x, w, a, b, csr)
         _triton.segmax(x[:, 0], m, csr)
-        _triton.winners(torch.ones(rows, 64, dtype=dtype), x[:, 0], x[:, 0], m, csr)
+        whole = torch.ones(rows, 64, dtype=dtype)
+        _triton.winners(whole, x[:, 0], x[:, 0], m, csr)
+        _triton.segmax_gradient(whole, x[:, 0], whole, m, csr, csr)
     heads = torch.ones(edges, 2, dtype=dtype)
     x = torch.ones(4, 2, 64, dtype=dtype)
     _triton.spmm(x, heads, None, torch.ones(4, 2, dtype=dtype), csr)
@@ -88,7 +90,7 @@ def norm_and_bias(dtype: torch.dtype) -> None:
         statistics = scale, scale, nodes[:2]
         _norm_kernels.gradients(x, x, nodes, scale, scale, *statistics, 1e-5, True, parts)
     out = _bias_kernels.forward(x.view(2, 64, 64), scale)
-    _bias_kernels.backward(out, out)
+    _bias_kernels.backward(out, out, dtype)
 
 
 def fill(dtype: torch.dtype) -> None:

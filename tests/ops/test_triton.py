@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from gnn_vpa.ops import _reference
-from gnn_vpa.ops._csr import CSR
+from gnn_vpa.ops._csr import CSR, transpose
 
 # Lengths of rows, and the kernels that they lead to.
 ROWS = {
@@ -172,6 +172,30 @@ def test_winners(
     m = counts(sum(lengths), kernel_device) if counted else None
     share = random(6, width, device=kernel_device, seed=2) if shared else None
     check("winners", own, other, share, m, csr)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("counted", [False, True], ids=["single", "multiple"])
+@pytest.mark.sampled(14)
+def test_a_maximum_shares_its_gradient_evenly_among_those_that_win(
+    kernel_device: str, lengths: list[int], counted: bool, dtype: torch.dtype
+) -> None:
+    from gnn_vpa.ops import _triton
+
+    csr = graph_of(lengths, 6, kernel_device)
+    x = random(6, 5, device=kernel_device, dtype=dtype).round()  # few values: many are alike
+    g = random(len(lengths), 5, device=kernel_device, dtype=dtype, seed=1)
+    # A third of a neighbour is one that wins, too.
+    m = counts(sum(lengths), kernel_device).to(dtype) / 4 if counted else None
+    out = _reference.segmax(x, m, csr)
+    by_col = transpose(csr, 6)
+    got = _triton.segmax_gradient(g, x, out, m, csr, by_col)
+    ties = _reference.winners(out, x, None, m, csr)
+    share = g.to(ties.dtype) / torch.where(ties > 0, ties, 1)
+    expected = _reference.winners(x, out, share, m, by_col).to(dtype)
+    tolerance = 1e-12 if dtype == torch.float64 else 2**-7
+    torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
+    assert got.dtype == dtype
 
 
 @settings(

@@ -89,6 +89,13 @@ def differentiable(
     return call
 
 
+def runs_bare(x: Tensor) -> bool:
+    """Say whether a kernel may be called as it is: nobody looks on, nor asks for its derivative."""
+    watched = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    watched = watched or has_duals() or torch._C._len_torch_dispatch_stack() > 0
+    return not watched and not torch.is_grad_enabled() and _plain(x)
+
+
 def has_duals() -> bool:
     """Say whether ``torch.autograd.forward_ad`` is in use: tensors may carry tangents."""
     return forward_ad._current_level >= 0

@@ -27,9 +27,9 @@ import torch
 from torch import Tensor
 from torch.library import custom_op
 
-from ._backend import kernels
+from ._backend import backend, kernels
 from ._csr import CSR, index_dtype, stacked, transpose
-from ._differentiable import differentiable
+from ._differentiable import differentiable, runs_bare
 from ._dtypes import accumulable, accumulator
 
 # custom_op reads the schema off these annotations and knows Optional, not the `|` of a string.
@@ -184,6 +184,8 @@ def _segmax_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _segmax_backward(ctx: Any, g: Tensor) -> tuple[Opt, ...]:
     x, out, m = ctx.saved_tensors[6:]
     by_row, by_col = _saved(ctx, x.shape[0])
+    if backend(x) == "triton" and runs_bare(x):
+        return kernels(x).segmax_gradient(g, x, out, m, by_row, by_col), *(None,) * 9
     ties = winners(out, x, None, m, *by_row, *by_col)
     share = accumulable(g) / torch.where(ties > 0, ties, 1)
     return winners(x, out, share, m, *by_col, *by_row).to(x.dtype), *(None,) * 9

@@ -155,7 +155,7 @@ def _dot_kernel(
 
 @triton.jit
 def _winner_kernel(
-    own, other, share, m, rowptr, col, edge, out, size,
+    own, other, share, m, divided, rowptr, col, edge, out, size,
     ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Sum, over a row's edges, the share of those whose two ends hold the same value."""
@@ -167,6 +167,9 @@ def _winner_kernel(
     end = tl.load(rowptr + row + 1)
     value = _matching(mine, other, share, m, col, edge, start, end, d, inside, size, ACC, TILE,
                       BLOCK)  # fmt: skip
+    if divided is not None:
+        value = tl.where(value > 0, value, 1.0)
+        value = tl.load(divided + row * size + d, mask=inside, other=0).to(ACC) / value
     tl.store(out + row * size + d, value, mask=inside)
 
 
@@ -244,9 +247,27 @@ def sddmm(g: Tensor, x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) ->
 
 
 def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, csr: CSR) -> Tensor:
+    return _winners(own, other, share, m, None, csr, accumulator(own.dtype))
+
+
+def segmax_gradient(
+    g: Tensor, x: Tensor, out: Tensor, m: Tensor | None, by_row: CSR, by_col: CSR
+) -> Tensor:
+    """Return the gradient of ``segmax`` by ``x``: a row's is shared evenly among those that win."""
+    share = _winners(out, x, None, m, g.contiguous(), by_row, accumulator(x.dtype))
+    return _winners(x, out, share, m, None, by_col, x.dtype)
+
+
+def _winners(
+    own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, divided: Tensor | None,
+    csr: CSR, dtype: torch.dtype,
+) -> Tensor:  # fmt: skip
+    """Return what ``winners`` does; or ``divided [R, F]`` by it, and by 1 where it is 0."""
     size = own.shape[1]
-    out = torch.zeros_like(own, dtype=accumulator(own.dtype), memory_format=torch.contiguous_format)
-    if out.numel() > 0 and csr.col.numel() > 0:
+    out = own.new_empty(own.shape, dtype=dtype)
+    if csr.col.numel() == 0:
+        return out.zero_()
+    if out.numel() > 0:
         share, m = (None if t is None else t.contiguous() for t in (share, m))
         degree = csr.col.numel() / len(own)
         shape = _tiling(size, degree)
@@ -255,16 +276,16 @@ def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, 
                 together = _together(shape["BLOCK"])
                 blocks = ceil_div(len(own), together["ROWS"]), ceil_div(size, shape["BLOCK"])
                 _short_winner_kernel[blocks](
-                    own.contiguous(), other.contiguous(), share, m, *csr[:3], out, len(own), size,
-                    ACC=_ACCUMULATORS[out.dtype], **together,
+                    own.contiguous(), other.contiguous(), share, m, divided, *csr[:3], out,
+                    len(own), size, ACC=_ACCUMULATORS[accumulator(dtype)], **together,
                 )  # fmt: skip
                 return out
             if degree > _MANY:
                 # Few features of many edges at a time: rows are few, and take fewer turns.
                 shape |= {"TILE": 128, "BLOCK": min(16, shape["BLOCK"]), "num_warps": 4}
             _winner_kernel[(len(own), ceil_div(size, shape["BLOCK"]))](
-                own.contiguous(), other.contiguous(), share, m, *csr[:3], out, size,
-                ACC=_ACCUMULATORS[out.dtype], **shape,
+                own.contiguous(), other.contiguous(), share, m, divided, *csr[:3], out, size,
+                ACC=_ACCUMULATORS[accumulator(dtype)], **shape,
             )  # fmt: skip
     return out
 
@@ -272,13 +293,16 @@ def winners(own: Tensor, other: Tensor, share: Tensor | None, m: Tensor | None, 
 def _tiling(size: int, degree: float) -> dict[str, Any]:
     """Choose edges x features of a tile: about a row's edges, within a warp's registers."""
     block = min(128, power_of_2(size))
-    tile = max(4, min(1024 // block, power_of_2(round(degree))))
-    return {"TILE": tile, "BLOCK": block, "num_warps": 1 if tile * block <= 1024 else 2}
+    if degree > _MANY:  # rows are few: they share features too, and take fewer turns
+        block = min(32, block)
+        tile = min(1024 // block, power_of_2(round(degree)))
+    else:
+        tile = max(4, min(512 // block, power_of_2(round(degree))))
+    return {"TILE": tile, "BLOCK": block, "num_warps": 1}
 
 
 def _together(block: int) -> dict[str, int]:
-    """Choose rows x edges x features of a tile for rows of few edges."""
-    return {
-        "ROWS": max(1, 512 // block), "TILE": 4, "BLOCK": block, "ALONE": MIN_EDGES_ALONE,
-        "num_warps": 2,
-    }  # fmt: skip
+    """Choose rows x features of a tile for rows of few edges, and edges that are read at once."""
+    rows = max(1, min(128, 2048 // block))
+    warps = max(1, min(4, rows * block // 512))
+    return {"ROWS": rows, "TILE": 4, "BLOCK": block, "ALONE": MIN_EDGES_ALONE, "num_warps": warps}

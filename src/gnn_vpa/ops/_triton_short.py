@@ -10,7 +10,7 @@ A long row among them is read alone, in wide tiles: side by side, all would take
 import triton
 import triton.language as tl
 
-from ._triton_span import _combine, _joined, _matching, _nan_max, _picked, _span
+from ._triton_span import _combine, _joined, _matching, _picked, _span
 
 
 @triton.jit
@@ -36,28 +36,28 @@ def _short_rows_kernel(
     if MAX and w is not None:
         present = start < start
     for first in range(0, tl.max(length, 0), TILE):
-        place = first + tl.arange(0, TILE)
-        live = place[None, :] < length[:, None]
-        position = start[:, None] + place[None, :]
-        number = position
-        if w is not None and edge is not None:
-            number = tl.load(edge + position, mask=live, other=0)
-        source = tl.load(col + position, mask=live, other=0).to(tl.int64)
-        if w is not None and MAX:
-            counts = tl.load(w + number, mask=live, other=0)
-            present = present | (tl.max(counts, 1) > 0)
-            live = live & (counts > 0)
-        mask = live[:, :, None] & (d < size)[None, None, :]
-        values = tl.load(x + source[:, :, None] * size + d[None, None, :], mask=mask, other=nothing)
-        values = values.to(ACC)
-        if MAX:
-            total = _combine(total, tl.reduce(values, 1, _nan_max), MAX)
-        else:
-            if b is not None:
-                values *= tl.load(b + source, mask=live, other=0)[:, :, None]
-            if w is not None:
-                values *= tl.load(w + number, mask=live, other=0).to(ACC)[:, :, None]
-            total += tl.sum(values, 1)
+        # An edge of each row at a time, written out: loads of several edges are on their way at
+        # once, and nothing is summed across threads.
+        for place in tl.static_range(TILE):
+            live = first + place < length
+            position = start + (first + place)
+            number = position
+            if w is not None and edge is not None:
+                number = tl.load(edge + position, mask=live, other=0)
+            source = tl.load(col + position, mask=live, other=0).to(tl.int64)
+            if w is not None and MAX:
+                counts = tl.load(w + number, mask=live, other=0)
+                present = present | (counts > 0)
+                live = live & (counts > 0)
+            mask = live[:, None] & (d < size)[None, :]
+            values = tl.load(x + source[:, None] * size + d[None, :], mask=mask, other=nothing)
+            values = values.to(ACC)
+            if not MAX:
+                if b is not None:
+                    values *= tl.load(b + source, mask=live, other=0)[:, None]
+                if w is not None:
+                    values *= tl.load(w + number, mask=live, other=0).to(ACC)[:, None]
+            total = _combine(total, values, MAX)
     if tl.max(whole, 0) > ALONE:
         for number in range(ROWS):
             many = _picked(whole, number, ROWS)
@@ -89,7 +89,7 @@ def _short_rows_kernel(
 
 @triton.jit
 def _short_winner_kernel(
-    own, other, share, m, rowptr, col, edge, out, num_rows, size,
+    own, other, share, m, divided, rowptr, col, edge, out, num_rows, size,
     ACC: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
     ALONE: tl.constexpr,
 ):  # fmt: skip
@@ -104,22 +104,22 @@ def _short_winner_kernel(
     length = tl.where(whole > ALONE, 0, whole)
     total = tl.zeros([ROWS, BLOCK], ACC)
     for first in range(0, tl.max(length, 0), TILE):
-        place = first + tl.arange(0, TILE)
-        live = place[None, :] < length[:, None]
-        position = start[:, None] + place[None, :]
-        source = tl.load(col + position, mask=live, other=0).to(tl.int64)
-        mask = live[:, :, None] & (d < size)[None, None, :]
-        where = source[:, :, None] * size + d[None, None, :]
-        same = (tl.load(other + where, mask=mask, other=0) == mine[:, None, :]) & mask
-        value = tl.where(same, 1.0, 0.0).to(ACC)
-        if share is not None:
-            value *= tl.load(share + where, mask=same, other=0)
-        if m is not None:
-            number = position
-            if edge is not None:
-                number = tl.load(edge + position, mask=live, other=0)
-            value *= tl.load(m + number, mask=live, other=0).to(ACC)[:, :, None]
-        total += tl.sum(value, 1)
+        for place in tl.static_range(TILE):
+            live = first + place < length
+            position = start + (first + place)
+            source = tl.load(col + position, mask=live, other=0).to(tl.int64)
+            mask = live[:, None] & (d < size)[None, :]
+            where = source[:, None] * size + d[None, :]
+            same = (tl.load(other + where, mask=mask, other=0) == mine) & mask
+            value = tl.where(same, 1.0, 0.0).to(ACC)
+            if share is not None:
+                value *= tl.load(share + where, mask=same, other=0)
+            if m is not None:
+                number = position
+                if edge is not None:
+                    number = tl.load(edge + position, mask=live, other=0)
+                value *= tl.load(m + number, mask=live, other=0).to(ACC)[:, None]
+            total += value
     if tl.max(whole, 0) > ALONE:
         for number in range(ROWS):
             many = _picked(whole, number, ROWS)
@@ -130,4 +130,8 @@ def _short_winner_kernel(
                 value = _matching(held, other, share, m, col, edge, begin, begin + many, d,
                                   d < size, size, ACC, ALONE, BLOCK)  # fmt: skip
                 total = tl.where(chosen, value[None, :], total)
-    tl.store(out + row[:, None] * size + d[None, :], total, mask=inside)
+    place = row[:, None] * size + d[None, :]
+    if divided is not None:
+        total = tl.where(total > 0, total, 1.0)
+        total = tl.load(divided + place, mask=inside, other=0).to(ACC) / total
+    tl.store(out + place, total, mask=inside)
