@@ -223,6 +223,7 @@ def run(
     clip: Values[float] = None,
     loss: Values[str] = None,
     class_weight: Values[str] = None,
+    precision: Values[str] = None,
     metric: str | None = None,
     select: bool = False,
     final_runs: int | None = None,
@@ -271,6 +272,7 @@ def run(
         clip: Largest norm of a gradient.
         loss: cross_entropy, bce, l1, mse or huber.
         class_weight: none or balanced.
+        precision: float32, or bfloat16 for rows of nodes on a GPU, which is faster.
         metric: What chooses the epoch and is tested, see `gnn_vpa.training.METRICS`.
         select: Choose the best setting by validation, for each fold by itself, and train it anew.
         final_runs: How often; 3 by default.
@@ -343,6 +345,7 @@ def run(
         "clip": clip,
         "loss": loss,
         "class_weight": class_weight,
+        "precision": precision,
         "metric": metric,
     }
     grid = expand(

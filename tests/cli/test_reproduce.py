@@ -162,3 +162,25 @@ def test_the_average_stands_below_the_data_sets(tmp_path: Path) -> None:
         ["B", "GIN+vpa", "60.0 ± 1.0"],
         ["Avg", "GIN+vpa", "55.0"],
     ]
+
+
+def test_another_precision_is_another_result_and_refused_before_there_is_a_folder(
+    short: list[Cell], tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    result = _reproduce("table1", "--only", "sgc", "--precision", "bfloat16", "--out", str(out))
+    assert result.exit_code == 2
+    assert "precision: rows are kept in bfloat16 on a GPU alone" in result.stderr
+    assert not out.exists()
+    result = _reproduce("table1", "--precision", "bfloat17", "--out", str(out))
+    assert result.exit_code == 2
+    assert "--precision: 'bfloat17' is unknown: did you mean bfloat16?" in result.stderr
+    options = ["--only", "sgc", "--precision", "float32,bfloat16", "--plan"]
+    rows, _ = _tables(_reproduce("table1", *options, "--out", str(out)).stdout)
+    both = ("SGC default, vpa on NCI1", "SGC (precision=bfloat16) default, vpa on NCI1")
+    assert {*both} <= {row[0] for row in rows}
+
+
+def test_the_fair_comparison_has_its_own_precision(tmp_path: Path) -> None:
+    result = _reproduce("fair", "--splits", str(tmp_path), "--precision", "bfloat16")
+    assert result.exit_code == 2

@@ -65,6 +65,7 @@ def test_an_edited_model_is_another_row_and_its_name_says_so(tmp_path: Path, toy
         (Protocol(patience=7), "patience 7"),
         (Protocol(clip=1.0), "gradients clipped at 1.0"),
         (Protocol(class_weight="balanced"), "balanced classes"),
+        (Protocol(precision="bfloat16"), "rows in bfloat16"),
         (Protocol(learning_rate=0.1, batch_size=8), "batches of 8, learning rate 0.1"),
     ],
 )

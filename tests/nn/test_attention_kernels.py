@@ -98,6 +98,36 @@ def test_values_and_gradients(
     check(graph, edges, counts, width, dtype)
 
 
+@pytest.mark.parametrize("rows", list(ROWS))
+def test_rows_in_bfloat16_are_attended_in_float32(kernel_device: str, rows: str) -> None:
+    lengths = ROWS[rows]
+    graph, edges = graph_of(lengths, 6, kernel_device)
+    draw = torch.Generator().manual_seed(1)
+    x = torch.randn(6, 5, generator=draw).bfloat16().to(kernel_device)
+    sent, received = (
+        torch.randn(size, 1, generator=draw).to(kernel_device) for size in (6, len(lengths))
+    )
+    power = torch.rand(len(lengths), generator=draw).to(kernel_device)
+    direction = torch.randn(len(lengths), 5, generator=draw).bfloat16().to(kernel_device)
+    counts = torch.ones(sum(lengths), dtype=torch.long, device=kernel_device)
+    results = []
+    ways: list[Any] = [
+        (fused, (graph,), torch.bfloat16),
+        (by_definition, (edges, counts), torch.float64),
+    ]
+    for function, structure, kind in ways:
+        leaves = [
+            x.to(kind),
+            *(t.to(t.dtype if kind == torch.bfloat16 else kind) for t in (sent, received)),
+        ]
+        leaves = [leaf.detach().clone().requires_grad_() for leaf in leaves]
+        out = function(*leaves, *structure, power)
+        gradients = torch.autograd.grad(out, leaves, direction.to(out))
+        results.append([out.detach(), *gradients])
+    for got, expected in zip(*results, strict=True):
+        torch.testing.assert_close(got.double(), expected, rtol=2**-7, atol=2**-7)
+
+
 @pytest.mark.parametrize("logit", [88.0, 89.0, 1e4])
 @pytest.mark.parametrize("rows", list(ROWS))
 @pytest.mark.sampled(12)

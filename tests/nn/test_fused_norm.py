@@ -34,6 +34,48 @@ def test_lanes_may_own_blocks_of_rows(kernel_device: str, dtype: torch.dtype) ->
     check(blocks, 3, 80, 5, True, dtype, kernel_device)
 
 
+def test_rows_in_bfloat16_are_normalised_in_float32(kernel_device: str) -> None:
+    lane = torch.tensor([0, 1, 1], dtype=torch.int32, device=kernel_device)
+    ptr = torch.tensor([0, 1, 3], dtype=torch.int32, device=kernel_device)
+    draw = torch.Generator().manual_seed(0)
+    nodes = torch.randint(0, 4, (96,), generator=draw).float().to(kernel_device)
+    x, direction = (torch.randn(96, 5, generator=draw).bfloat16() for _ in range(2))
+    results = []
+    for backend in ("triton", "reference"):
+        norm, rows = BatchNorm(5).to(kernel_device), x.to(kernel_device).requires_grad_()
+        own = {
+            name: w.detach().repeat(2, 1).requires_grad_() for name, w in norm.named_parameters()
+        }
+        buffers = {name: b.repeat(2, *(1,) * b.dim()) for name, b in norm.named_buffers()}
+        with use_backend(backend):
+            blocks = LaneRows(nodes, lane, ptr, 2)
+            out = torch.func.functional_call(norm, (own, buffers), (rows, blocks), {"relu": True})
+            out.backward(direction.to(kernel_device))
+        statistics = [buffers["running_mean"], buffers["running_var"]]
+        results.append([out.detach(), rows.grad, *(w.grad for w in own.values()), *statistics])
+    for got, expected in zip(*results, strict=True):
+        assert got.dtype == expected.dtype
+        # The formula in plain PyTorch rounds its gradients on the way, a kernel at the end.
+        tolerance = 2**-7 if got.dtype == torch.bfloat16 else 1e-2
+        torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e3])
+def test_a_variance_far_from_zero_keeps_its_digits(kernel_device: str, mean: float) -> None:
+    draw = torch.Generator().manual_seed(0)
+    x = mean + torch.randn(1000, 3, generator=draw, dtype=torch.float64)
+    nodes = torch.randint(0, 3, (1000,), generator=draw).double()
+    nodes[:200] = 0  # the first that are read count nothing
+    norm = BatchNorm(3).to(kernel_device)
+    with use_backend("triton"):
+        norm(x.float().to(kernel_device), nodes.float().to(kernel_device))
+    exact = x.float().double()
+    centre = (nodes @ exact) / nodes.sum()
+    variance = (nodes @ (exact - centre).square()) / (nodes.sum() - 1)
+    now = (norm.running_var.double().cpu() - 0.9) / 0.1
+    torch.testing.assert_close(now, variance, rtol=1e-4, atol=0)
+
+
 def check(
     nodes: Tensor | LaneRows,
     lanes: int,

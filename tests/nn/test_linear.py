@@ -41,6 +41,17 @@ def test_lanes_are_layers_side_by_side(
     torch.testing.assert_close(out, torch.cat(alone))
 
 
+def test_codes_may_come_with_their_lanes_in_any_order(
+    layers: list[Linear], dtype: torch.dtype
+) -> None:
+    lanes, codes = torch.tensor([2, 0, 2, 1]), torch.tensor([4, 0, 1, 1])
+    out = functional_call(
+        layers[0], stack_module_state(layers), (torch.stack([lanes, codes], 1),), {"bias": False}
+    )
+    expected = [layers[lane].weight[:, code] for lane, code in zip(lanes, codes, strict=True)]
+    torch.testing.assert_close(out, torch.stack(expected))
+
+
 def test_features_need_not_be_contiguous(layers: list[Linear], dtype: torch.dtype) -> None:
     x = torch.randn(5, 18, dtype=dtype)
     stacked = functional_call(layers[0], stack_module_state(layers), (x.t(),))

@@ -183,3 +183,25 @@ def test_on_a_gpu_too(
     for (task, lane), outcome in zip(trainings, outcomes, strict=True):
         expected = reference.train_one_fold(toy, task, SHORT, lane, torch.float64)
         np.testing.assert_allclose(curves_of(outcome), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
+@pytest.mark.parametrize("features", ["degree", "labels"])
+@pytest.mark.sampled(6)
+def test_rows_in_bfloat16_train_as_rows_in_float32_do_up_to_their_rounding(
+    toy: GraphSet,
+    planned: None,
+    family: list[Task],
+    features: FeatureKind,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gnn_vpa.training.trainer.MAX_DENSE_COLUMNS", 1)  # degrees are looked up
+    tasks = [Task(task.model, task.aggr, features=features) for task in family]
+    lanes = lanes_of(toy, 1)
+    exact, half = Protocol(epochs=2, batch_size=512), Protocol(2, 512, precision="bfloat16")
+    expected = fit(toy, tasks, exact, lanes)
+    outcomes = fit(toy, tasks, half, lanes)
+    for one, other in zip(outcomes, expected, strict=True):
+        assert one.curve_train_loss.dtype == np.float32
+        np.testing.assert_allclose(one.curve_train_loss, other.curve_train_loss, rtol=0.03)
+        assert not np.allclose(one.curve_train_loss, other.curve_train_loss, rtol=1e-7, atol=0)

@@ -11,7 +11,7 @@ TASK, PROTOCOL = Task("gin", "vpa"), Protocol()
 OTHERS: dict[str, Any] = {
     "epochs": 7, "batch_size": 7, "learning_rate": 0.5, "weight_decay": 0.5, "optimizer": "sgd",
     "schedule": "step", "patience": 7, "clip": 7.0, "loss": "cross_entropy",
-    "class_weight": "balanced", "metric": "macro_f1",
+    "class_weight": "balanced", "metric": "macro_f1", "precision": "bfloat16",
 }  # fmt: skip
 
 

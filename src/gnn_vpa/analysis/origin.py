@@ -67,6 +67,8 @@ def _command(configuration: Mapping[str, Any]) -> str:
         words += ["--only", ",".join(only)]
     if configuration.get("variant", "released") != "released":
         words += ["--variant", str(configuration["variant"])]
+    if precision := configuration.get("precision"):
+        words += ["--precision", str(precision)]
     return " ".join([*words, *configuration.get("datasets", [])])
 
 

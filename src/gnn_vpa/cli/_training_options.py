@@ -106,6 +106,10 @@ LossOption = Annotated[
 ClassWeightOption = Annotated[
     str | None, _text(TRAINING, "none, or balanced: rare classes count more.", "none", "NAME,...")
 ]
+PrecisionOption = Annotated[
+    str | None,
+    _text(TRAINING, "Of nodes' rows on a GPU: bfloat16 is faster.", "float32", "NAME,..."),
+]
 
 # Choosing ---------------------------------------------------------------------------------------
 

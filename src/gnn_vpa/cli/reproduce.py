@@ -1,5 +1,6 @@
 """``gnn-vpa reproduce``: the paper's experiments."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +20,7 @@ from ._options import (
     listed,
 )
 from ._ray import RayOption, RuntimeEnvOption, planned_on
+from ._training_options import PrecisionOption, spelled
 
 _Preset = StrEnum(
     "_Preset",
@@ -56,6 +58,7 @@ def reproduce(
     ] = None,
     plan: PlanOption = False,
     variant: VariantOption = Variant.released,
+    precision: PrecisionOption = None,
     device: DevicesOption = "auto",
     workers: WorkersOption = None,
     ray: RayOption = None,
@@ -81,7 +84,7 @@ def reproduce(
 
       gnn-vpa reproduce fair --splits fair/splits --only NCI1
     """
-    from gnn_vpa.experiments import fair_cells, preset, select
+    from gnn_vpa.experiments import fair_cells, preset, protocols, select
 
     from ._plan import show_plan
 
@@ -93,12 +96,23 @@ def reproduce(
         )
     cells = preset(what, variant) if splits is None else fair_cells(splits, data_dir)
     cells = select(cells, names) if names else cells
+    if precision is not None:
+        if splits is not None:
+            raise UsageError("--precision: the fair comparison's is float32")
+        asked = [own.precision for own in protocols({"precision": precision}, spelled)]
+        cells = [
+            replace(cell, protocol=replace(cell.protocol, precision=each))
+            for each in asked
+            for cell in cells
+            if cell.protocol is not None
+        ]
     out = out or Path("runs", what)
     if plan:
         with planned_on(ray, runtime_env, device) as slots:
             show_plan(cells, out, data_dir, device, workers=workers, slots=slots)
         return
     configuration = {"command": "reproduce", "what": what, "only": names, "variant": variant}
+    configuration |= {} if precision is None else {"precision": precision}
     execute(
         cells,
         out,

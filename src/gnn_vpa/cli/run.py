@@ -42,6 +42,7 @@ from ._training_options import (
     OptimizerOption,
     OutOption,
     PatienceOption,
+    PrecisionOption,
     RepeatsOption,
     ScheduleOption,
     SeedOption,
@@ -93,6 +94,7 @@ def run(
     clip: ClipOption = None,
     loss: LossOption = None,
     class_weight: ClassWeightOption = None,
+    precision: PrecisionOption = None,
     metric: MetricOption = None,
     select: SelectOption = False,
     final_runs: FinalRunsOption = None,
@@ -152,6 +154,7 @@ def run(
         "clip": clip,
         "loss": loss,
         "class_weight": class_weight,
+        "precision": precision,
         "metric": metric,
     }
     options = read_model_options({"width": width, "depth": depth, "dropout": dropout}, set_ or [])

@@ -40,6 +40,7 @@ from ._training_options import (
     ModelOption,
     OptimizerOption,
     PatienceOption,
+    PrecisionOption,
     RepeatsOption,
     ScheduleOption,
     SelectOption,
@@ -93,6 +94,7 @@ def train(
     clip: ClipOption = None,
     loss: LossOption = None,
     class_weight: ClassWeightOption = None,
+    precision: PrecisionOption = None,
     metric: MetricOption = None,
     validation_fraction: Annotated[
         float,
@@ -148,6 +150,7 @@ def train(
         "clip": clip,
         "loss": loss,
         "class_weight": class_weight,
+        "precision": precision,
         "metric": metric,
     }
     grid = asked_grid(

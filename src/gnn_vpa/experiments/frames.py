@@ -49,6 +49,7 @@ _PROTOCOL = {
     "clip": "gradients clipped at {}",
     "loss": "loss {}",
     "class_weight": "{} classes",
+    "precision": "rows in {}",
     "choice": "{}",
 }
 _OF_FOLDS = ("num_folds",)  # of baselines too, which have no protocol

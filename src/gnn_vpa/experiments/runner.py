@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..graphs import GraphSet, features
 from ..training import own
-from ..training.checks import check_targets
+from ..training.checks import check_precision, check_targets
 from ..training.room import share_gpu
 from ..training.workers import Killed
 from .afterwards import add_ceilings, add_signals
@@ -96,6 +96,8 @@ def run_grid(
     checkpoints = Path(out) / CHECKPOINTS
     found = identify(cells, data_dir, dataset_names(out))
     pending = _checked(found, finished_in(out))  # what is refused leaves no folder behind
+    trained = [(cell.task, cell.protocol) for cell in pending if cell.protocol is not None]
+    check_precision(trained, is_gpu=devices[0].startswith("cuda"))
     with Store(out) as store, ExitStack() as stack:
         finished = store.finished()
         tidy(checkpoints, finished)  # after processes that ended before they could

@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 from ..errors import UsageError
 from ..spelling import listed
 from ..training import METRICS, Protocol
-from ..training.task import ClassWeight, Loss, Optimizer, Schedule
+from ..training.task import ClassWeight, Loss, Optimizer, Precision, Schedule
 
 _NONE = "none"
 
@@ -131,6 +131,7 @@ CONTROLS: Final[dict[str, Control]] = {
     "loss": Control("loss", _one_of(*get_args(Loss))),
     "class_weight": Control("class_weight", _one_of(*get_args(ClassWeight))),
     "metric": Control("metric", _one_of("auto", *METRICS)),
+    "precision": Control("precision", _one_of(*get_args(Precision))),
 }
 """What can be set about a training, by the names that commands and functions have for it."""
 

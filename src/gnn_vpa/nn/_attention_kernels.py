@@ -28,7 +28,7 @@ from torch import Tensor
 from ..ops.internal import CSR
 from ..ops.launch import FEW_EDGES, MIN_EDGES_ALONE, ceil_div, on_device_of, power_of_2
 
-_TYPES = {torch.float32: tl.float32, torch.float64: tl.float64}
+_TYPES = {torch.bfloat16: tl.float32, torch.float32: tl.float32, torch.float64: tl.float64}
 
 
 @triton.jit
@@ -132,7 +132,7 @@ def _target_rows(
     f = tl.arange(0, BLOCK)
     own = tl.load(received + row, mask=there, other=0)
     inside = there[:, None] & (f < F)[None, :]
-    g = tl.load(grad + row[:, None] * F + f[None, :], mask=inside, other=0)
+    g = tl.load(grad + row[:, None] * F + f[None, :], mask=inside, other=0).to(ACC)
     g *= tl.load(factor + row, mask=there, other=0)[:, None]
     along = tl.zeros([row.shape[0], TILE], ACC)
     for first in range(0, longest, TILE):
@@ -275,8 +275,8 @@ def attend(
         slope: Of the leaky ReLU.
     """
     rows, width = len(received), x.shape[1]
-    out, factor = x.new_empty(rows, width), x.new_empty(rows)
-    share = x.new_empty(len(by_target.col))
+    out, factor = x.new_empty(rows, width), sent.new_empty(rows)
+    share = sent.new_empty(len(by_target.col))
     grid, shape = _shape(x, by_target)
     with on_device_of(x):
         _attend_kernel[grid](
@@ -315,7 +315,7 @@ def _shape(x: Tensor, csr: CSR) -> tuple[tuple[int], dict[str, Any]]:
     degree = len(csr.col) / max(count, 1)
     rows, tile, warps = 1, max(4, min(1024 // block, power_of_2(round(degree)))), 1
     if degree <= FEW_EDGES:
-        rows, tile, warps = max(1, 512 // block), 4, 2
+        rows, tile, warps = max(1, 512 // block), 4, 1
     shape = {
         "ROWS": rows,
         "TILE": tile,

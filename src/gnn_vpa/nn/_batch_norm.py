@@ -61,7 +61,7 @@ class BatchNorm(nn.BatchNorm1d):
         scale, shift = (w.view(-1, self.num_features) for w in (self.weight, self.bias))
         if offset is not None and self.weight.dim() == 1:
             shift = torch.add(shift, offset, alpha=0)
-        fusible = not is_traced() and x.dtype in (torch.float32, torch.float64)
+        fusible = not is_traced() and x.dtype in (torch.bfloat16, torch.float32, torch.float64)
         lane_rows = nodes if isinstance(nodes, LaneRows) else None
         if fusible and backend(x) == "triton":
             return self._fused(x, nodes, scale, shift, offset, relu)
@@ -115,13 +115,14 @@ class BatchNorm(nn.BatchNorm1d):
                 x.contiguous(), scale, shift, offset, *running[:2], self.eps, relu, parts
             )
         count = nodes.multiplicity if isinstance(nodes, LaneRows) else nodes
-        count = x.new_ones(len(x)) if count is None else count
+        count = scale.new_ones(len(x)) if count is None else count
         settings = (offset, running, self.eps, self.momentum, relu, parts)
         return FusedNorm.apply(x, count, scale, shift, settings)  # type: ignore[no-any-return, no-untyped-call]
 
     def _by_block(self, x: Tensor, blocks: LaneRows, offset: Tensor | None, relu: bool) -> Tensor:
         """Write the formula down, for every device: each row with its lane's statistics."""
         lane, added = blocks.row_lane, 0 if offset is None else offset.detach()
+        dtype, x = x.dtype, x.to(self.weight.dtype)
         if self.training:
             count = blocks.multiplicity.to(x).unsqueeze(1)
             total = count.new_zeros(len(self.weight), 1).index_add(0, lane, count)
@@ -134,7 +135,7 @@ class BatchNorm(nn.BatchNorm1d):
         else:
             mean, var = self.running_mean - added, self.running_var
         slope = self.weight * (var + self.eps).rsqrt()
-        out = (x - mean[lane]) * slope[lane] + self.bias[lane]
+        out = ((x - mean[lane]) * slope[lane] + self.bias[lane]).to(dtype)
         return out.relu() if relu else out
 
     @torch.no_grad()

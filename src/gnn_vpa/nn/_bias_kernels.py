@@ -11,7 +11,7 @@ from torch import Tensor
 from ..ops.launch import ceil_div, on_device_of, power_of_2
 
 _TILE = 64  # rows that a program holds at a time
-_TYPES = {torch.float32: tl.float32, torch.float64: tl.float64}
+_TYPES = {torch.bfloat16: tl.float32, torch.float32: tl.float32, torch.float64: tl.float64}
 
 
 @triton.jit
@@ -22,7 +22,7 @@ def _forward_kernel(x, bias, out, S, F, TILE: tl.constexpr, BLOCK: tl.constexpr)
     f = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     mask = (row < S)[:, None] & (f < F)[None, :]
     place = (lane * S + row)[:, None] * F + f[None, :]
-    value = tl.load(x + place, mask=mask, other=0)
+    value = tl.load(x + place, mask=mask, other=0).to(bias.dtype.element_ty)
     value += tl.load(bias + lane * F + f, mask=f < F, other=0)[None, :]
     # A comparison, not a maximum: NaN stays NaN.
     tl.store(out + place, tl.where(value < 0, 0.0, value), mask=mask)
@@ -41,7 +41,7 @@ def _backward_kernel(
         row = first + tl.arange(0, TILE)
         mask = (row < S)[:, None] & (f < F)[None, :]
         place = (lane * S + row)[:, None] * F + f[None, :]
-        value = tl.load(grad + place, mask=mask, other=0)
+        value = tl.load(grad + place, mask=mask, other=0).to(ACC)
         value = tl.where(tl.load(out + place, mask=mask, other=0) > 0, value, 0.0)
         tl.store(grad_x + place, value, mask=mask)
         total += tl.sum(value, 0)
@@ -61,10 +61,10 @@ def forward(x: Tensor, bias: Tensor) -> Tensor:
     return out
 
 
-def backward(grad: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
+def backward(grad: Tensor, out: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Return the gradients by ``x`` and ``b``."""
     lanes, rows, width = out.shape
-    by_x, by_bias = torch.empty_like(out), out.new_empty(lanes, width)
+    by_x, by_bias = torch.empty_like(out), out.new_empty(lanes, width, dtype=dtype)
     block = min(128, power_of_2(width))
     if by_bias.numel() > 0:
         with on_device_of(out):

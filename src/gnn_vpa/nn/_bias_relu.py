@@ -35,8 +35,9 @@ class _BiasReLU(torch.autograd.Function):
 
             out = _bias_kernels.forward(x.contiguous(), bias.contiguous())
         else:
-            out = (x + bias.unsqueeze(1)).relu_()
+            out = (x + bias.unsqueeze(1)).relu_().to(x.dtype)
         ctx.save_for_backward(out)
+        ctx.dtype = bias.dtype
         return out
 
     @staticmethod
@@ -46,10 +47,10 @@ class _BiasReLU(torch.autograd.Function):
         if _is_fusible(out):
             from . import _bias_kernels
 
-            return _bias_kernels.backward(grad.contiguous(), out)
+            return _bias_kernels.backward(grad.contiguous(), out, ctx.dtype)
         by_x = torch.ops.aten.threshold_backward(grad, out, 0)
-        return by_x, by_x.sum(1)
+        return by_x, by_x.sum(1, dtype=ctx.dtype)
 
 
 def _is_fusible(x: Tensor) -> bool:
-    return backend(x) == "triton" and x.dtype in (torch.float32, torch.float64)
+    return backend(x) == "triton" and x.dtype in (torch.bfloat16, torch.float32, torch.float64)

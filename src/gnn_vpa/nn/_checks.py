@@ -29,7 +29,10 @@ def check_counts(**counts: int) -> None:
 
 
 def check_input(x: Tensor, in_channels: int) -> None:
-    """Raise unless ``x`` holds features ``[nodes, in_channels]``, or codes ``[nodes]`` of them."""
+    """Raise unless ``x`` holds features ``[nodes, in_channels]``, or codes ``[nodes]`` of them.
+
+    Of lanes that own blocks of rows, codes may come with their lane, ``[nodes, 2]``.
+    """
     if not isinstance(x, Tensor):
         raise UsageError(f"x: expected a tensor, got {type(x).__name__}.")
     if x.is_floating_point():
@@ -38,13 +41,14 @@ def check_input(x: Tensor, in_channels: int) -> None:
                 f"x: expected shape [nodes, {in_channels}], got {list(x.shape)}. The model was "
                 f"built with in_channels={in_channels}."
             )
-    elif x.dtype not in (torch.int64, torch.int32) or x.dim() != 1:
+    elif x.dtype not in (torch.int64, torch.int32) or x.shape[1:] not in ((), (2,)):
         raise UsageError(
             f"x: expected floating-point features [nodes, {in_channels}], or the codes of one-hot "
             f"features as integers [nodes], got {x.dtype} {list(x.shape)}."
         )
     elif _can_look_inside(x):
-        low, high = (int(bound) for bound in torch.aminmax(x))
+        codes = x if x.dim() == 1 else x[:, 1]
+        low, high = (int(bound) for bound in torch.aminmax(codes))
         if low < 0 or high >= in_channels:
             raise UsageError(
                 f"x: code {low if low < 0 else high} is out of range: expected 0 to "

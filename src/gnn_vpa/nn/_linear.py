@@ -27,7 +27,8 @@ class Linear(nn.Linear):
         """Return ``mix(x) W^T + b``.
 
         Args:
-            x: Features ``[rows, in]``, or the codes ``[rows]`` of one-hot features.
+            x: Features ``[rows, in]``, or the codes ``[rows]`` of one-hot features, or each row's
+                lane and code ``[rows, 2]``.
             mix: A linear map of rows that comes first. It commutes with ``W``: with codes, rows
                 of ``W^T`` are looked up before it, and the one-hot matrix is not needed.
             bias: Whether to add ``b``, where there is one.
@@ -40,13 +41,13 @@ class Linear(nn.Linear):
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return ``x W^T + b`` of rows ``x [rows, in]``, or rows of ``W^T`` for codes ``x [rows]``."""
+    """Return ``x W^T + b`` of rows ``x [rows, in]``, or rows of ``W^T`` for codes ``x``."""
     if not x.is_floating_point():
         rows = _lookup(x, weight)
         return rows if bias is None else add_bias(rows, bias)
     if weight.dim() == 2:
         return F.linear(x, weight, bias)
-    x = by_lane(x, weight.shape[0])
+    x = by_lane(x.to(weight.dtype), weight.shape[0])
     if x.is_cuda and not is_traced():
         out: Tensor = LaneProduct.apply(x, weight)  # type: ignore[no-untyped-call]
         return (out if bias is None else out + bias.unsqueeze(1)).flatten(0, 1)
@@ -59,6 +60,8 @@ def _lookup(codes: Tensor, weight: Tensor) -> Tensor:
     if weight.dim() == 2:
         return _taken(weight.mT, codes)
     lanes, _, width = weight.shape
+    if codes.dim() == 2:
+        return _taken(weight.mT.flatten(0, 1), codes[:, 0] * width + codes[:, 1])
     first = torch.arange(0, lanes * width, width, device=codes.device)
     rows = by_lane(codes, lanes) + first.unsqueeze(1)
     return _taken(weight.mT.flatten(0, 1), rows.flatten())

@@ -192,7 +192,7 @@ class Model(nn.Module, ABC):
         """
         return self.head.dropout_shape(num_graphs)
 
-    def row_parameters(self, batch: LevelBatch, codes: bool = False) -> dict[str, int]:
+    def row_parameters(self, batch: LevelBatch, looked_up: bool = False) -> dict[str, int | None]:
         """Return the weights that rows of nodes meet, each with the level of these rows.
 
         With blocks of rows these weights are needed for each block of the level, the others (the
@@ -200,11 +200,13 @@ class Model(nn.Module, ABC):
 
         Args:
             batch: What the model is called with.
-            codes: Whether the input is codes, which a head that reads it looks up first.
+            looked_up: Whether the input is lanes and codes: the weights that it meets are needed
+                for each lane then, and have no level.
         """
-        levels = self._row_parameters(batch)
-        reads_input = codes and isinstance(self.head, LevelsHead)
-        return levels | {"head.lins.0.weight": 0} if reads_input else levels
+        return {
+            name: None if looked_up and level == 0 and name.endswith("weight") else level
+            for name, level in self._row_parameters(batch).items()
+        }
 
     @abstractmethod
     def terms(self) -> list[LayerTerms]:

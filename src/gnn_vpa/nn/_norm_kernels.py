@@ -19,9 +19,10 @@ from torch import Tensor
 from ..ops.launch import ceil_div, on_device_of, power_of_2
 from ._lane_rows import LaneRows
 
-_TILE = 64  # rows that a program holds at a time
+_TILE = 64  # rows that a program holds at a time …
+_TRAINED = 128  # … and in the forward pass of training, which keeps fewer numbers of each
 _PARTS = 64  # parts of a lane, at most: a program combines their sums in one go
-_TYPES = {torch.float32: tl.float32, torch.float64: tl.float64}
+_TYPES = {torch.bfloat16: tl.float32, torch.float32: tl.float32, torch.float64: tl.float64}
 
 
 @triton.jit
@@ -52,29 +53,27 @@ def _moments_kernel(
     _, begin, end, _, _ = _place(lane_of, ptr, S, part_size, parts)
     f = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = f < F
-    weight = tl.sum(tl.zeros([TILE], ACC), 0)
-    mean = tl.zeros([BLOCK], ACC)
-    square = tl.zeros([BLOCK], ACC)
+    # Every place of a tile has moments of its own (Welford): threads meet once, at the end.
+    weight = tl.zeros([TILE], ACC)
+    mean = tl.zeros([TILE, BLOCK], ACC)
+    square = tl.zeros([TILE, BLOCK], ACC)
     for first in range(begin, end, TILE):
         row = first + tl.arange(0, TILE)
         live = row < end
         place = row[:, None] * F + f[None, :]
-        value = tl.load(x + place, mask=live[:, None] & inside[None, :], other=0)
+        value = tl.load(x + place, mask=live[:, None] & inside[None, :], other=0).to(ACC)
         count = tl.load(nodes + row, mask=live, other=0).to(ACC)
-        own = tl.sum(count, 0)
-        own_mean = tl.sum(value * count[:, None], 0) / tl.where(own > 0, own, 1.0)
-        offset = value - own_mean[None, :]
-        own_square = tl.sum(offset * offset * count[:, None], 0)
-        # Two parts' moments make those of both (Chan et al.).
-        total = weight + own
-        share = own / tl.where(total > 0, total, 1.0)
-        step = own_mean - mean
-        mean += step * share
-        square += own_square + step * step * weight * share
-        weight = total
-    tl.store(weights + part, weight)
-    tl.store(means + part * F + f, mean, mask=inside)
-    tl.store(squares + part * F + f, square, mask=inside)
+        weight += count
+        step = value - mean
+        mean += step * (count / tl.where(weight > 0, weight, 1.0))[:, None]
+        square += count[:, None] * step * (value - mean)
+    total = tl.sum(weight, 0)
+    centre = tl.sum(mean * weight[:, None], 0) / tl.where(total > 0, total, 1.0)
+    offset = mean - centre[None, :]
+    square += offset * offset * weight[:, None]
+    tl.store(weights + part, total)
+    tl.store(means + part * F + f, centre, mask=inside)
+    tl.store(squares + part * F + f, tl.sum(square, 0), mask=inside)
 
 
 @triton.jit
@@ -107,7 +106,7 @@ def _apply_kernel(
     f = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = f < F
     own = lane * F + f
-    added = tl.zeros([BLOCK], x.dtype.element_ty)
+    added = tl.zeros([BLOCK], scale.dtype.element_ty)
     if offset is not None:
         added = tl.load(offset + own, mask=inside, other=0)
     if TRAIN:
@@ -135,7 +134,7 @@ def _apply_kernel(
         row = first + tl.arange(0, TILE)
         place = row[:, None] * F + f[None, :]
         mask = (row < end)[:, None] & inside[None, :]
-        value = tl.load(x + place, mask=mask, other=0)
+        value = tl.load(x + place, mask=mask, other=0).to(slope.dtype)
         value = (value - mean[None, :]) * slope[None, :] + level[None, :]
         if RELU:
             value = tl.maximum(value, 0.0, propagate_nan=tl.PropagateNan.ALL)
@@ -147,8 +146,8 @@ def _gradient(
     grad, x, place, mask, mean, inverse, slope, level, RELU: tl.constexpr
 ):  # fmt: skip
     """Gradient before the ReLU, and normalised rows."""
-    g = tl.load(grad + place, mask=mask, other=0)
-    centred = tl.load(x + place, mask=mask, other=0) - mean[None, :]
+    g = tl.load(grad + place, mask=mask, other=0).to(mean.dtype)
+    centred = tl.load(x + place, mask=mask, other=0).to(mean.dtype) - mean[None, :]
     if RELU:
         g = tl.where(centred * slope[None, :] + level[None, :] > 0, g, 0.0)
     return g, tl.where(mask, centred * inverse[None, :], 0.0)
@@ -237,12 +236,14 @@ class Parts(NamedTuple):
         """For how many parts of a lane kernels are compiled: one of few numbers."""
         return max(32, power_of_2(self.most))
 
-    def layout(self, width: int) -> tuple[tuple[int, int], tuple[Any, ...], dict[str, Any]]:
+    def layout(
+        self, width: int, tile: int = _TILE
+    ) -> tuple[tuple[int, int], tuple[Any, ...], dict[str, Any]]:
         """Return the grid, what kernels are told of the parts, and the shape of a tile."""
-        block = min(64, power_of_2(width))
+        block = min(32, power_of_2(width))  # with half the columns a GPU has twice the programs
         told = (self.lane, self.ptr, self.rows, width, self.size, self.most)
         grid = (self.count, ceil_div(width, block))
-        return grid, told, {"TILE": min(_TILE, self.size), "BLOCK": block, "num_warps": 4}
+        return grid, told, {"TILE": min(tile, self.size), "BLOCK": block, "num_warps": 4}
 
 
 def parts_of(rows: int, lanes: int, blocks: LaneRows | None) -> Parts:
@@ -266,10 +267,10 @@ def train(
         The rows, then mean ``[L, F]``, variance ``[L, F]`` and total weight ``[L]``.
     """
     width = x.shape[1]
-    grid, told, shape = parts.layout(width)
-    mean, var = x.new_empty(2, parts.lanes, width).unbind(0)
-    total, weights = x.new_empty(parts.lanes), x.new_empty(parts.count)
-    means, squares = x.new_empty(2, parts.count, width).unbind(0)
+    grid, told, shape = parts.layout(width, _TRAINED)
+    mean, var = scale.new_empty(2, parts.lanes, width).unbind(0)
+    total, weights = scale.new_empty(parts.lanes), scale.new_empty(parts.count)
+    means, squares = scale.new_empty(2, parts.count, width).unbind(0)
     out = torch.empty_like(x)
     with on_device_of(x):
         _moments_kernel[grid](
@@ -305,7 +306,7 @@ def gradients(
     """Return the gradients by rows ``[R, F]``, scale and shift ``[L, F]``."""
     width = x.shape[1]
     grid, told, shape = parts.layout(width)
-    sums, along = x.new_empty(2, parts.count, width).unbind(0)
+    sums, along = scale.new_empty(2, parts.count, width).unbind(0)
     grad_x, grad_scale, grad_shift = (torch.empty_like(t) for t in (x, mean, mean))
     with on_device_of(x):
         _sums_kernel[grid](

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from ..aggregations import Aggregation, aggregation
 from ..ops import Graph, backend
-from ..ops.internal import attend_by_power, from_sources, from_targets
+from ..ops.internal import accumulator, attend_by_power, from_sources, from_targets
 from ._checks import check_input, check_nodes
 from ._heads import MLPHead
 from ._lane_rows import LaneRows
@@ -49,7 +49,7 @@ class _GATConv(Layer):
         both = self._sent_and_received(x)
         sent, received = both[:, :1], hop.from_parent(both[:, 1:])
         if power is None:
-            power = x.new_full((graph.num_targets,), attention_exponent(aggr))
+            power = both.new_full((graph.num_targets,), attention_exponent(aggr))
         if _is_fusible(x, graph):
             from ._fused_attention import FusedAttention
 
@@ -62,14 +62,15 @@ class _GATConv(Layer):
         """Return ``<a_src, x_i>`` and ``<a_dst, x_i>``, ``[rows, 2]``, each lane with its own."""
         width = self.att_src.shape[-1]
         ends = [att.view(-1, width, 1) for att in (self.att_src, self.att_dst)]  # [L, F, 1]
-        return (by_lane(x, len(ends[0])) @ torch.cat(ends, dim=2)).flatten(0, 1)
+        both = (by_lane(x, len(ends[0])) @ torch.cat(ends, dim=2)).flatten(0, 1)
+        return both.to(accumulator(both.dtype))
 
 
 def _is_fusible(x: Tensor, graph: Graph) -> bool:
     """Say whether the kernels of ``_attention_kernels`` serve."""
     if is_traced() or backend(x) != "triton" or graph.by_target.edge is not None:
         return False
-    return x.shape[1] <= 128 and x.dtype in (torch.float32, torch.float64)
+    return x.shape[1] <= 128 and x.dtype in (torch.bfloat16, torch.float32, torch.float64)
 
 
 class GAT(Model):

@@ -67,6 +67,7 @@ class CapturedGroup(StackedGroup):
         if self.dropout is not None:
             self.model.head.dropout.p = torch.tensor(self.dropout, dtype=dtype, device=device)
         self.tables = tables
+        self._row_dtype = torch.bfloat16 if protocol.precision == "bfloat16" else dtype
         aggrs = [task.aggr for task in tables.by_level.tasks]
         self._task_of_lane = torch.tensor(
             [aggrs.index(training.task.aggr) for training in trainings], device=device
@@ -212,23 +213,26 @@ class CapturedGroup(StackedGroup):
         return out
 
     def _scores(self, batch: Batch, uniform: Tensor | None) -> Tensor:
-        state = (self.params | self._by_block(batch), self.buffers)
+        state = (self.params | self._for_rows(batch), self.buffers)
         scores: Tensor = functional_call(
             self.model, state, (batch.x, batch.graph), {"uniform": uniform}
         )
         return scores
 
-    def _by_block(self, batch: Batch) -> dict[str, Tensor]:
-        """Give every block of rows its lane's weights."""
-        tables = self.tables.by_level
-        # For the maximum, models write codes out.
-        codes = not batch.x.is_floating_point() and (not tables.is_max or tables.is_set)
+    def _for_rows(self, batch: Batch) -> dict[str, Tensor]:
+        """Give every block of rows its lane's weights, of the rows' type."""
         levels = [batch.graph.rows, *(hop.rows for hop in batch.graph.hops)]
+        looked_up = not batch.x.is_floating_point() and batch.x.dim() == 2
         weights: dict[str, Tensor] = {}
-        for name, level in self.model.row_parameters(batch.graph, codes).items():
-            rows = levels[level]
-            assert isinstance(rows, LaneRows)
-            weights[name] = _repeated(self.params[name], rows, self._number)
+        for name, level in self.model.row_parameters(batch.graph, looked_up).items():
+            weight = self.params[name]
+            if not name.endswith("bias"):  # what is added to rows keeps its digits
+                weight = weight.to(self._row_dtype)
+            if level is not None:
+                rows = levels[level]
+                assert isinstance(rows, LaneRows)
+                weight = _repeated(weight, rows, self._number)
+            weights[name] = weight
         return weights
 
     def _train_on(self, inputs: Plan, capacities: _Capacities) -> None:

@@ -49,6 +49,30 @@ def check_fit(
             check(graphs, task)
 
 
+def check_precision(trained: Iterable[tuple[Task, Protocol]], is_gpu: bool) -> None:
+    """Refuse rows in bfloat16 where they cannot be had.
+
+    Raises:
+        UsageError: They were asked for on a CPU, or of a model that is not ours.
+
+    Example:
+        >>> check_precision([(Task("gin", "vpa"), Protocol(precision="bfloat16"))], is_gpu=True)
+    """
+    for task, protocol in trained:
+        if protocol.precision == "float32":
+            continue
+        if not is_gpu:
+            raise UsageError(
+                f"precision: rows are kept in {protocol.precision} on a GPU alone: use "
+                "device='cuda', or float32."
+            )
+        if is_own(task.model):
+            raise UsageError(
+                f"precision: what {task.model} computes in is for that model to say (with "
+                "torch.autocast, for one): use float32."
+            )
+
+
 def check_targets(graphs: GraphSet, protocols: Iterable[Protocol], lanes: Sequence[Lane]) -> None:
     """Refuse folds in which there is nothing to learn, or of which the metric says nothing.
 

@@ -82,7 +82,11 @@ def _features(tables: Tables, task_of_lane: Tensor, rows: LaneRows, filled: Fill
     row = filled.row
     if copies > 1:
         row = row + (task_of_lane * count)[rows.row_lane]
-    return tables.x.flatten(0, 1).index_select(0, row)
+    x = tables.x.flatten(0, 1).index_select(0, row)
+    known = tables.by_level
+    if x.is_floating_point() or (known.is_max and not known.is_set):  # there models write codes out
+        return x
+    return torch.stack([rows.row_lane, x], 1)
 
 
 def _readout(

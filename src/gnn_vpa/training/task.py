@@ -81,6 +81,7 @@ Optimizer = Literal["adam", "adamw", "sgd"]
 Schedule = Literal["constant", "cosine", "step"]
 Loss = Literal["auto", "cross_entropy", "bce", "l1", "mse", "huber"]
 ClassWeight = Literal["none", "balanced"]
+Precision = Literal["float32", "bfloat16"]
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,9 @@ class Protocol:
             if they were equally frequent among the training graphs.
         metric: What chooses the epoch, see `metrics.py`; ``"auto"``: accuracy for classes, ROC-AUC
             for labels, MAE for regression.
+        precision: What nodes' rows are kept in between the operations of a step on a GPU:
+            ``"bfloat16"`` halves what is read and written. Sums over rows are formed in float32;
+            statistics, losses and the optimiser's weights are float32. Models of ours alone.
 
     Raises:
         UsageError: A setting is none that there is.
@@ -128,6 +132,7 @@ class Protocol:
     loss: Loss = "auto"
     class_weight: ClassWeight = "none"
     metric: str = "auto"
+    precision: Precision = "float32"
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "learning_rate", "patience", "clip"):
@@ -160,6 +165,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "schedule": get_args(Schedule),
     "loss": get_args(Loss),
     "class_weight": get_args(ClassWeight),
+    "precision": get_args(Precision),
 }
 
 

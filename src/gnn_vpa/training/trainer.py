@@ -13,7 +13,7 @@ from ..errors import GnnVpaError
 from ..graphs import GraphSet
 from .captured import CapturedGroup
 from .checkpoint import Checkpoint
-from .checks import check_fit
+from .checks import check_fit, check_precision
 from .group import Group
 from .interrupts import Impatience, deferred
 from .lanes import family_of
@@ -97,6 +97,7 @@ def fit(
     tasks = [task] if isinstance(task, Task) else list(task)
     protocols = [protocol] * len(tasks) if isinstance(protocol, Protocol) else list(protocol)
     check_fit(graphs, tasks, protocols, lanes, workers, device)
+    check_precision(zip(tasks, protocols, strict=True), _shares_steps(device))
     settings = (dtype, merging, device.type, keep_weights)
     saved = Checkpoint(checkpoint, graphs, tasks, protocols, lanes, settings)
     kinds = _kinds(tasks, protocols, _shares_steps(device))
