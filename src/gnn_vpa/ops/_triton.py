@@ -194,7 +194,7 @@ def _reduce(
         return
     w, a, b = (None if t is None else t.contiguous() for t in (w, a, b))
     a_heads, b_heads = (1 if t is None else t.shape[1] for t in (a, b))
-    shape = _tiling(size, num_edges / num_rows)
+    shape = _tiling(size, num_edges / num_rows, x.dtype)
     shape |= {"MAX": is_max, "ACC": _ACCUMULATORS[accumulator(x.dtype)], "LONG": _LONG}
     blocks = ceil_div(size, shape["BLOCK"])
     sizes = (size, heads, b_heads, size // heads)
@@ -270,7 +270,7 @@ def _winners(
     if out.numel() > 0:
         share, m = (None if t is None else t.contiguous() for t in (share, m))
         degree = csr.col.numel() / len(own)
-        shape = _tiling(size, degree)
+        shape = _tiling(size, degree, own.dtype)
         with on_device_of(own):
             if degree <= FEW_EDGES:
                 together = _together(shape["BLOCK"])
@@ -290,15 +290,16 @@ def _winners(
     return out
 
 
-def _tiling(size: int, degree: float) -> dict[str, Any]:
+def _tiling(size: int, degree: float, dtype: torch.dtype) -> dict[str, Any]:
     """Choose edges x features of a tile: about a row's edges, within a warp's registers."""
-    block = min(128, power_of_2(size))
-    if degree > _MANY:  # rows are few: they share features too, and take fewer turns
-        block = min(32, block)
-        tile = min(1024 // block, power_of_2(round(degree)))
-    else:
-        tile = max(4, min(512 // block, power_of_2(round(degree))))
-    return {"TILE": tile, "BLOCK": block, "num_warps": 1}
+    block, room = min(128, power_of_2(size)), 1024
+    if dtype.itemsize == 2:  # a warp reads half types in fewer loads, and wants fewer at a time
+        if degree > _MANY:  # rows are few: they share features too, and take fewer turns
+            block = min(32, block)
+        else:
+            room = 512
+    tile = max(4, min(room // block, power_of_2(round(degree))))
+    return {"TILE": tile, "BLOCK": block, "num_warps": 1 if tile * block <= 1024 else 2}
 
 
 def _together(block: int) -> dict[str, int]:
