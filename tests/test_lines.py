@@ -5,7 +5,7 @@ import sys
 from types import FrameType
 from typing import Any
 
-from .lines import NOTES, noted
+from .lines import noted, reached
 
 SOURCE = '''"""A module."""
 from __future__ import annotations
@@ -81,21 +81,17 @@ def traced(names: dict[str, Any]) -> set[int]:
 
 
 def test_they_are_those_that_a_tracer_sees() -> None:
-    notes = [False] * (SOURCE.count("\n") + 2)
-    tree = noted(ast.parse(SOURCE))
-    exec(
-        compile(tree, "sample", "exec"), {NOTES: notes, "__file__": __file__, "__name__": "sample"}
-    )
+    names: dict[str, Any] = {"__file__": __file__, "__name__": "sample"}
+    exec(compile(noted(ast.parse(SOURCE)), "sample", "exec"), names)
     seen = traced({"__file__": __file__, "__name__": "sample"})
-    found = {line for line, reached in enumerate(notes) if reached}
     docstrings = {1, SOURCE.count("\n", 0, SOURCE.index('"""A class')) + 1}
     inner = {SOURCE.count("\n", 0, SOURCE.index("            found\n")) + 1}  # not the first of its
     unmatched = {SOURCE.count("\n", 0, SOURCE.index("case 0")) + 1}  # tried, and not taken
-    assert found == seen - docstrings - inner - unmatched
+    assert reached(names) == seen - docstrings - inner - unmatched
 
 
 def test_docstrings_stay() -> None:
-    names: dict[str, Any] = {NOTES: [False] * 99, "__file__": __file__, "__name__": "sample"}
+    names: dict[str, Any] = {"__file__": __file__, "__name__": "sample"}
     exec(compile(noted(ast.parse(SOURCE)), "sample", "exec"), names)
     assert names["__doc__"] == "A module."
     assert names["unused"].__doc__ == "Return nothing."

@@ -25,24 +25,21 @@ def test_no_break_and_no_compilation_for_each_size(
         by_kernels.append("gnn_vpa.spmm" in program.code)
         return program
 
-    # Once before: where lines are counted, a compiler sees each that was never reached before.
-    for sizes in ((SMALL[0], LARGE[0]), (*SMALL, *LARGE)):
-        torch.compiler.reset()
-        counters.clear()
-        by_kernels.clear()
-        compiled = torch.compile(layers, fullgraph=True, dynamic=True, backend=backend)
-        for nodes, edges in sizes:
-            x = torch.randn(nodes, 8, generator=generator, dtype=torch.float64)
-            edge_index = torch.randint(nodes, (2, edges), generator=generator)  # with self-loops
-            found, expected = compiled(x, edge_index), layers(x, edge_index)
-            torch.testing.assert_close(found, expected)
-            weights = list(layers.parameters())
-            torch.testing.assert_close(
-                torch.autograd.grad(found.square().sum(), weights),
-                torch.autograd.grad(expected.square().sum(), weights),
-            )
-            edge_index[0, 3] = -1  # a compiler would take it for the last node
-            with pytest.raises(UsageError, match="source index -1"):
-                compiled(x, edge_index)
+    torch.compiler.reset()
+    counters.clear()
+    compiled = torch.compile(layers, fullgraph=True, dynamic=True, backend=backend)
+    for nodes, edges in (*SMALL, *LARGE):
+        x = torch.randn(nodes, 8, generator=generator, dtype=torch.float64)
+        edge_index = torch.randint(nodes, (2, edges), generator=generator)  # with self-loops
+        found, expected = compiled(x, edge_index), layers(x, edge_index)
+        torch.testing.assert_close(found, expected)
+        weights = list(layers.parameters())
+        torch.testing.assert_close(
+            torch.autograd.grad(found.square().sum(), weights),
+            torch.autograd.grad(expected.square().sum(), weights),
+        )
+        edge_index[0, 3] = -1  # a compiler would take it for the last node
+        with pytest.raises(UsageError, match="source index -1"):
+            compiled(x, edge_index)
     assert not counters["graph_break"]
     assert by_kernels == [False, True]  # a program for small batches, and one for large ones
