@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import gc
 import json
 import multiprocessing
 import os
@@ -54,6 +55,14 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Runs inside tests start no processes of their own; tests/experiments/test_workers.py does.
     os.environ["GNN_VPA_WORKERS"] = "1"
+    gc.disable()  # until all tests are read: nothing of them is garbage
+
+
+def pytest_collection_finish() -> None:
+    """Let the search for garbage leave out what is there before the first test: it stays."""
+    gc.enable()
+    gc.collect()
+    gc.freeze()
 
 
 # Each test draws the same random numbers, whatever ran before ----------------------------------
