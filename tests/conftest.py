@@ -25,7 +25,7 @@ import torch
 from hypothesis import settings
 
 from . import lines
-from .groups import group_of
+from .groups import group_of, turn_of
 
 if TYPE_CHECKING:
     from gnn_vpa.graphs import GraphSet
@@ -88,18 +88,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Let tests of a group run in one worker, the largest groups first."""
+    """Let tests of a group run in one worker, and groups in the order in which tests are read."""
     if config.getvalue("dist") != "loadgroup":
         return None
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
+    config.option.loadscopereorder = False  # see `pytest_collection_modifyitems`
     scheduler = LoadScopeScheduling(config, log)
     scheduler._split_scope = group_of
     return scheduler
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep so many of a test's parameters as its mark ``sampled`` says, the same in every run."""
+    """Keep so many of a test's parameters as its mark ``sampled`` says, the same in every run.
+
+    In a worker they are in the order in which workers are to take them.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: turn_of(item.nodeid))
     if config.option.every:
         return
     of_test: dict[str, list[pytest.Item]] = {}

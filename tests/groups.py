@@ -19,6 +19,16 @@ FILES = {
 LARGE = ("COLLAB", "REDDIT-BINARY", "REDDIT-MULTI-5K")  # data sets that take seconds to load
 
 
+# Groups that mostly wait for processes: one is the first, and another comes after groups that work.
+FIRST, LATE = "a cluster", "processes"
+
+
+def turn_of(test: str) -> int:
+    """Return when it is a test's turn: groups come before single tests, and no core is idle."""
+    group = group_of(test)
+    return 3 if group == test else 0 if group == FIRST else 2 if group == LATE else 1
+
+
 def group_of(test: str) -> str:
     """Return the group of a test, by its name; that of most is they themselves."""
     large = (name for name in LARGE if f"[{name}" in test)

@@ -58,7 +58,7 @@ def lanes(draw: DrawFn, kind: TargetKind) -> tuple[Tensor, Tensor, Tensor]:
 
 @pytest.mark.parametrize(("metric", "kind"), PAIRS)
 def test_every_lane_has_what_scikit_learn_says(metric: Metric, kind: TargetKind) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=40, deadline=None)
     @given(drawn=lanes(kind))
     def check(drawn: tuple[Tensor, Tensor, Tensor]) -> None:
         scores, y, mask = drawn

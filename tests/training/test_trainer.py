@@ -33,7 +33,7 @@ def curves_of(outcome: Outcome) -> np.ndarray:
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
 @pytest.mark.parametrize("features", ["ones", "degree", "labels"])
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(12)
 def test_two_epochs_equal_the_plain_loop(
     toy: GraphSet,
     reference: ModuleType,
@@ -52,6 +52,7 @@ def test_two_epochs_equal_the_plain_loop(
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
+@pytest.mark.sampled(6)
 def test_a_giant_among_single_nodes_equals_the_plain_loop(
     uneven: GraphSet, reference: ModuleType, model: str, aggr: str
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_giant_among_single_nodes_equals_the_plain_loop(
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
+@pytest.mark.sampled(6)
 def test_graphs_without_nodes_equal_the_plain_loop(
     hollow: GraphSet, reference: ModuleType, model: str, aggr: str
 ) -> None:
