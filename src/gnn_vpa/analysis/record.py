@@ -29,6 +29,7 @@ from .exports import csv_of
 from .figures import curves_by_dataset
 from .format import count
 from .markdown import entries, sections
+from .once import remembering
 from .origin import origin
 from .report import Part, Pictures
 from .report.sections.cells import close_cells
@@ -92,7 +93,8 @@ def write_record(
     reasons = kept / "reasons.md"
     written = reasons.read_text(encoding="utf-8") if reasons.exists() else ""
     evidence = read_evidence(kept / "evidence.csv")
-    text = "\n".join(_page(folds, curves, made_with, written, evidence, Pictures(page))) + "\n"
+    with remembering():
+        text = "\n".join(_page(folds, curves, made_with, written, evidence, Pictures(page))) + "\n"
     write_whole(page, text)
     for old in figures.glob(f"{page.stem}-*.svg"):
         if old.name not in text:
