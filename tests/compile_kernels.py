@@ -59,7 +59,6 @@ def operators(dtype: torch.dtype) -> None:
         _triton.spmm(x, w, a, b, csr)
         _triton.segmax(x[:, 0], m, csr)
         whole = torch.ones(rows, 64, dtype=dtype)
-        _triton.winners(whole, x[:, 0], x[:, 0], m, csr)
         _triton.segmax_gradient(whole, x[:, 0], whole, m, csr, csr)
     heads = torch.ones(edges, 2, dtype=dtype)
     x = torch.ones(4, 2, 64, dtype=dtype)

@@ -176,7 +176,7 @@ def test_winners(
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("counted", [False, True], ids=["single", "multiple"])
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(8)
 def test_a_maximum_shares_its_gradient_evenly_among_those_that_win(
     kernel_device: str, lengths: list[int], counted: bool, dtype: torch.dtype
 ) -> None:

@@ -187,7 +187,7 @@ def test_on_a_gpu_too(
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f[0].model}-{f[0].aggr}")
 @pytest.mark.parametrize("features", ["degree", "labels"])
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 def test_rows_in_bfloat16_train_as_rows_in_float32_do_up_to_their_rounding(
     toy: GraphSet,
     planned: None,
