@@ -62,8 +62,10 @@ def precision() -> str:
         pd.read_csv(ROOT / "results" / name / "folds.csv") for name in ("paper", "precision")
     )
     means = 100 * usual.groupby(["seed", *cell])["test_score"].mean()
-    ours = 100 * half[half["status"] == "done"].groupby(cell)["test_score"].mean()
-    first, second = (means[seed].reindex(ours.index) for seed in (0, 1))
+    assert (half["status"] == "done").all()
+    assert (half.groupby(cell)["fold"].nunique() == 10).all()
+    ours = 100 * half.groupby(cell)["test_score"].mean()
+    first, second = (means[seed].loc[ours.index] for seed in (0, 1))
 
     def spread(differences: pd.Series) -> str:
         mean, deviation = differences.mean(), differences.std()

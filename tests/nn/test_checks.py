@@ -15,6 +15,7 @@ from .conftest import Batch
         (torch.randn(23, 4), r"x: expected shape \[nodes, 5\], got \[23, 4\].*in_channels=5"),
         (torch.randn(23), r"x: expected shape \[nodes, 5\], got \[23\]"),
         (torch.ones(23, 5, dtype=torch.int64), r"codes of one-hot features.*got torch.int64"),
+        (torch.ones(23, 2, dtype=torch.int64), r"codes of one-hot features.*got torch.int64"),
         (torch.ones(23, dtype=torch.bool), r"codes of one-hot features.*got torch.bool"),
         (torch.full((23,), 5), "x: code 5 is out of range: expected 0 to 4"),
         (torch.full((23,), -1), "x: code -1 is out of range: expected 0 to 4"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-_PROTOCOL = ("folds", "seed", "epochs", "batch size", "learning rate")
+_PROTOCOL = ("folds", "seed", "epochs", "batch size", "learning rate", "precision")
 
 
 def origin(provenance: Mapping[str, Any], folds: pd.DataFrame) -> dict[str, Any]:

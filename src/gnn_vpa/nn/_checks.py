@@ -28,11 +28,12 @@ def check_counts(**counts: int) -> None:
             raise UsageError(f"{name}: expected a whole number of at least 1, got {value!r}.")
 
 
-def check_input(x: Tensor, in_channels: int) -> None:
+def check_input(x: Tensor, in_channels: int, rows: Tensor | LaneRows | None = None) -> None:
     """Raise unless ``x`` holds features ``[nodes, in_channels]``, or codes ``[nodes]`` of them.
 
-    Of lanes that own blocks of rows, codes may come with their lane, ``[nodes, 2]``.
+    Where lanes own blocks of ``rows``, each code comes with its lane, ``[nodes, 2]``.
     """
+    in_blocks = isinstance(rows, LaneRows) and rows.lane is not None
     if not isinstance(x, Tensor):
         raise UsageError(f"x: expected a tensor, got {type(x).__name__}.")
     if x.is_floating_point():
@@ -41,7 +42,9 @@ def check_input(x: Tensor, in_channels: int) -> None:
                 f"x: expected shape [nodes, {in_channels}], got {list(x.shape)}. The model was "
                 f"built with in_channels={in_channels}."
             )
-    elif x.dtype not in (torch.int64, torch.int32) or x.shape[1:] not in ((), (2,)):
+    elif x.dtype not in (torch.int64, torch.int32) or not (
+        x.dim() == 1 or (in_blocks and x.shape[1:] == (2,))
+    ):
         raise UsageError(
             f"x: expected floating-point features [nodes, {in_channels}], or the codes of one-hot "
             f"features as integers [nodes], got {x.dtype} {list(x.shape)}."

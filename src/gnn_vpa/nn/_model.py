@@ -249,8 +249,9 @@ class Model(nn.Module, ABC):
 
     def _checked(self, x: Tensor, batch: LevelBatch | None = None) -> Tensor:
         """Check the input; codes are written out for the maximum, which is not linear."""
-        check_input(x, self.in_channels)
-        check_nodes(None if batch is None else batch.rows, x)
+        rows = None if batch is None else batch.rows
+        check_input(x, self.in_channels, rows)
+        check_nodes(rows, x)
         late = batch is not None and all(hop.is_sum for hop in batch.hops[:1])
         if aggregation(self.aggr).kind == "maximum" and not late and not x.is_floating_point():
             return one_hot(x, self.in_channels, next(self.parameters()).dtype)

@@ -165,7 +165,7 @@ class GAT(Model):
         uniform: Tensor | None = None,
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``; ``graph`` gets self-loops if it has none."""
-        check_input(x, self.in_channels)
+        check_input(x, self.in_channels, graph.rows if isinstance(graph, LevelBatch) else None)
         if not isinstance(graph, LevelBatch):
             graph = with_self_loops(graph, x.shape[0])
         batch = self._batch(graph, readout, nodes, len(self.convs))

@@ -228,7 +228,9 @@ class CapturedGroup(StackedGroup):
             weight = self.params[name]
             if not name.endswith("bias"):  # what is added to rows keeps its digits
                 weight = weight.to(self._row_dtype)
-            if level is not None:
+            if level is None:  # looked up by lane: nothing but the input may meet it
+                assert weight.shape[-1] == self.model.in_channels
+            else:
                 rows = levels[level]
                 assert isinstance(rows, LaneRows)
                 weight = _repeated(weight, rows, self._number)
