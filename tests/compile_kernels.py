@@ -11,7 +11,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime.jit import JITFunction
 
-from gnn_vpa.nn import LaneRows, _attention_kernels, _bias_kernels, _norm_kernels
+from gnn_vpa.nn import LaneRows, _attention_kernels, _bias_kernels, _mlp_kernels, _norm_kernels
 from gnn_vpa.ops import _triton
 from gnn_vpa.ops._csr import CSR
 from gnn_vpa.training import _fill_kernels
@@ -92,6 +92,17 @@ def norm_and_bias(dtype: torch.dtype) -> None:
     _bias_kernels.backward(out, out, dtype)
 
 
+def mlp(dtype: torch.dtype) -> None:
+    x, nodes, scale = torch.ones(128, 64, dtype=dtype), torch.ones(128), torch.ones(2, 64)
+    lane, ptr = (torch.tensor(t, dtype=torch.int32) for t in ([0, 1], [0, 1, 2]))
+    running = (scale, scale, torch.zeros(2, dtype=torch.long))
+    norm = _mlp_kernels.Norm(scale, scale, scale, running, 1e-5, 0.1)
+    weight = torch.ones(2, 64, 64, dtype=dtype)
+    parts = _norm_kernels.parts_of(128, 2, LaneRows(nodes, lane, ptr, 1))
+    out, z, *seen = _mlp_kernels.train(x, nodes, norm, weight, norm, parts)
+    _mlp_kernels.gradients(out, z, x, nodes, norm, weight, norm, *seen, parts)
+
+
 def fill(dtype: torch.dtype) -> None:
     numbers = torch.zeros(9, dtype=torch.int32)
     slots: dict[str, Any] = dict.fromkeys(LevelSlots._fields, numbers)
@@ -111,3 +122,4 @@ if __name__ == "__main__":
     JITFunction.run = compile_only(JITFunction.run)
     for part in (operators, attention, norm_and_bias, fill):
         part(torch.float32)
+    mlp(torch.bfloat16)

@@ -9,6 +9,7 @@ sum is fixed, so every run gives the same bits. Lanes have as many rows each, or
 # mypy: ignore-errors
 # Triton's language shares Python's grammar, not its types.
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -22,11 +23,11 @@ from ._lane_rows import LaneRows
 _TILE = 64  # rows that a program holds at a time …
 _TRAINED = 128  # … and in the forward pass of training, which keeps fewer numbers of each
 _PARTS = 64  # parts of a lane, at most: a program combines their sums in one go
-_TYPES = {torch.bfloat16: tl.float32, torch.float32: tl.float32, torch.float64: tl.float64}
+TYPES = {torch.bfloat16: tl.float32, torch.float32: tl.float32, torch.float64: tl.float64}
 
 
 @triton.jit
-def _place(lane_of, ptr, S, part_size, parts):
+def place_of(lane_of, ptr, S, part_size, parts):
     """Return this program's lane and rows, and the lane's first part and number of parts."""
     part = tl.program_id(0)
     if lane_of is None:
@@ -44,29 +45,18 @@ def _place(lane_of, ptr, S, part_size, parts):
 
 
 @triton.jit
-def _moments_kernel(
-    x, nodes, weights, means, squares, lane_of, ptr, S, F, part_size, parts,
-    ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Total weight, mean and sum of squared deviations of one part of a lane's rows."""
-    part = tl.program_id(0)
-    _, begin, end, _, _ = _place(lane_of, ptr, S, part_size, parts)
-    f = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = f < F
-    # Every place of a tile has moments of its own (Welford): threads meet once, at the end.
-    weight = tl.zeros([TILE], ACC)
-    mean = tl.zeros([TILE, BLOCK], ACC)
-    square = tl.zeros([TILE, BLOCK], ACC)
-    for first in range(begin, end, TILE):
-        row = first + tl.arange(0, TILE)
-        live = row < end
-        place = row[:, None] * F + f[None, :]
-        value = tl.load(x + place, mask=live[:, None] & inside[None, :], other=0).to(ACC)
-        count = tl.load(nodes + row, mask=live, other=0).to(ACC)
-        weight += count
-        step = value - mean
-        mean += step * (count / tl.where(weight > 0, weight, 1.0))[:, None]
-        square += count[:, None] * step * (value - mean)
+def counted(value, count, weight, mean, square):
+    """Let the moments of every place of a tile follow one more row, ``count`` times (Welford)."""
+    weight += count
+    step = value - mean
+    mean += step * (count / tl.where(weight > 0, weight, 1.0))[:, None]
+    square += count[:, None] * step * (value - mean)
+    return weight, mean, square
+
+
+@triton.jit
+def keep_moments(weights, means, squares, part, weight, mean, square, f, inside, F):
+    """Store total weight, mean and sum of squared deviations of all places of a part."""
     total = tl.sum(weight, 0)
     centre = tl.sum(mean * weight[:, None], 0) / tl.where(total > 0, total, 1.0)
     offset = mean - centre[None, :]
@@ -77,7 +67,31 @@ def _moments_kernel(
 
 
 @triton.jit
-def _combined(weights, means, squares, first, parts, f, inside, F, PARTS: tl.constexpr):
+def _moments_kernel(
+    x, nodes, weights, means, squares, lane_of, ptr, S, F, part_size, parts,
+    ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Total weight, mean and sum of squared deviations of one part of a lane's rows."""
+    part = tl.program_id(0)
+    _, begin, end, _, _ = place_of(lane_of, ptr, S, part_size, parts)
+    f = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = f < F
+    # Every place of a tile has moments of its own: threads meet once, at the end.
+    weight = tl.zeros([TILE], ACC)
+    mean = tl.zeros([TILE, BLOCK], ACC)
+    square = tl.zeros([TILE, BLOCK], ACC)
+    for first in range(begin, end, TILE):
+        row = first + tl.arange(0, TILE)
+        live = row < end
+        place = row[:, None] * F + f[None, :]
+        value = tl.load(x + place, mask=live[:, None] & inside[None, :], other=0).to(ACC)
+        count = tl.load(nodes + row, mask=live, other=0).to(ACC)
+        weight, mean, square = counted(value, count, weight, mean, square)
+    keep_moments(weights, means, squares, part, weight, mean, square, f, inside, F)
+
+
+@triton.jit
+def combined(weights, means, squares, first, parts, f, inside, F, PARTS: tl.constexpr):
     """Total weight, mean and variance of a lane from those of its parts."""
     p = tl.arange(0, PARTS)
     there = p < parts
@@ -94,6 +108,25 @@ def _combined(weights, means, squares, first, parts, f, inside, F, PARTS: tl.con
 
 
 @triton.jit
+def keep_statistics(
+    total, mean, var, added, mean_out, var_out, total_out,
+    running_mean, running_var, tracked, momentum: tl.constexpr, lane, own, inside,
+):  # fmt: skip
+    """Store a lane's statistics, and let the running ones follow them."""
+    tl.store(mean_out + own, mean, mask=inside)
+    tl.store(var_out + own, var, mask=inside)
+    if tl.program_id(1) == 0:
+        tl.store(total_out + lane, total)
+        tl.store(tracked + lane, tl.load(tracked + lane) + tl.where(total > 0, 1, 0))
+    rate = (total > 0).to(total.dtype) * momentum
+    old = tl.load(running_mean + own, mask=inside, other=0)
+    tl.store(running_mean + own, old + rate * (mean + added - old), mask=inside)
+    old = tl.load(running_var + own, mask=inside, other=0)
+    unbiased = var * (total / tl.maximum(total - 1, 1.0))
+    tl.store(running_var + own, old + rate * (unbiased - old), mask=inside)
+
+
+@triton.jit
 def _apply_kernel(
     x, out, weights, means, squares, mean_out, var_out, total_out, scale, shift, offset,
     running_mean, running_var, tracked, lane_of, ptr, S, F, part_size, parts,
@@ -102,7 +135,7 @@ def _apply_kernel(
 ):  # fmt: skip
     """Normalise one part of a lane's rows; the lane's first program keeps the statistics."""
     part = tl.program_id(0)
-    lane, begin, end, first_part, parts = _place(lane_of, ptr, S, part_size, parts)
+    lane, begin, end, first_part, parts = place_of(lane_of, ptr, S, part_size, parts)
     f = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = f < F
     own = lane * F + f
@@ -110,21 +143,12 @@ def _apply_kernel(
     if offset is not None:
         added = tl.load(offset + own, mask=inside, other=0)
     if TRAIN:
-        total, mean, var = _combined(
-            weights, means, squares, first_part, parts, f, inside, F, PARTS
-        )
+        total, mean, var = combined(weights, means, squares, first_part, parts, f, inside, F, PARTS)
         if part == first_part:
-            tl.store(mean_out + own, mean, mask=inside)
-            tl.store(var_out + own, var, mask=inside)
-            if tl.program_id(1) == 0:
-                tl.store(total_out + lane, total)
-                tl.store(tracked + lane, tl.load(tracked + lane) + tl.where(total > 0, 1, 0))
-            rate = (total > 0).to(total.dtype) * momentum
-            old = tl.load(running_mean + own, mask=inside, other=0)
-            tl.store(running_mean + own, old + rate * (mean + added - old), mask=inside)
-            old = tl.load(running_var + own, mask=inside, other=0)
-            unbiased = var * (total / tl.maximum(total - 1, 1.0))
-            tl.store(running_var + own, old + rate * (unbiased - old), mask=inside)
+            keep_statistics(
+                total, mean, var, added, mean_out, var_out, total_out,
+                running_mean, running_var, tracked, momentum, lane, own, inside,
+            )  # fmt: skip
     else:
         mean = tl.load(running_mean + own, mask=inside, other=0) - added
         var = tl.load(running_var + own, mask=inside, other=0)
@@ -142,7 +166,7 @@ def _apply_kernel(
 
 
 @triton.jit
-def _gradient(
+def gradient(
     grad, x, place, mask, mean, inverse, slope, level, RELU: tl.constexpr
 ):  # fmt: skip
     """Gradient before the ReLU, and normalised rows."""
@@ -161,7 +185,7 @@ def _sums_kernel(
 ):  # fmt: skip
     """Sum of the gradient, and of gradient times normalised rows, over one part."""
     part = tl.program_id(0)
-    lane, begin, end, _, _ = _place(lane_of, ptr, S, part_size, parts)
+    lane, begin, end, _, _ = place_of(lane_of, ptr, S, part_size, parts)
     f = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = f < F
     own = lane * F + f
@@ -175,12 +199,22 @@ def _sums_kernel(
         row = first + tl.arange(0, TILE)
         place = row[:, None] * F + f[None, :]
         mask = (row < end)[:, None] & inside[None, :]
-        g, normal = _gradient(grad, x, place, mask, center, inverse, slope, level, RELU)
+        g, normal = gradient(grad, x, place, mask, center, inverse, slope, level, RELU)
         total += g
         product += g * normal
     number = part * F + f
     tl.store(sums + number, tl.sum(total, 0), mask=inside)
     tl.store(along + number, tl.sum(product, 0), mask=inside)
+
+
+@triton.jit
+def totals(sums, along, first, parts, f, inside, F, PARTS: tl.constexpr):
+    """Return the sums of a lane from those of its parts."""
+    p = tl.arange(0, PARTS)
+    there = (p < parts)[:, None] & inside[None, :]
+    number = (first + p)[:, None] * F + f[None, :]
+    total = tl.sum(tl.load(sums + number, mask=there, other=0), 0)
+    return total, tl.sum(tl.load(along + number, mask=there, other=0), 0)
 
 
 @triton.jit
@@ -191,15 +225,11 @@ def _pull_kernel(
 ):  # fmt: skip
     """Gradient by one part of the rows; the lane's first program keeps those by the weights."""
     part = tl.program_id(0)
-    lane, begin, end, first_part, parts = _place(lane_of, ptr, S, part_size, parts)
+    lane, begin, end, first_part, parts = place_of(lane_of, ptr, S, part_size, parts)
     f = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = f < F
     own = lane * F + f
-    p = tl.arange(0, PARTS)
-    there = (p < parts)[:, None] & inside[None, :]
-    number = (first_part + p)[:, None] * F + f[None, :]
-    all_sums = tl.sum(tl.load(sums + number, mask=there, other=0), 0)
-    all_along = tl.sum(tl.load(along + number, mask=there, other=0), 0)
+    all_sums, all_along = totals(sums, along, first_part, parts, f, inside, F, PARTS)
     if part == first_part:
         tl.store(grad_shift + own, all_sums, mask=inside)
         tl.store(grad_scale + own, all_along, mask=inside)
@@ -214,7 +244,7 @@ def _pull_kernel(
         live = row < end
         place = row[:, None] * F + f[None, :]
         mask = live[:, None] & inside[None, :]
-        g, normal = _gradient(grad, x, place, mask, center, inverse, slope, level, RELU)
+        g, normal = gradient(grad, x, place, mask, center, inverse, slope, level, RELU)
         share = tl.load(nodes + row, mask=live, other=0).to(slope.dtype) / safe
         pull = share[:, None] * (all_sums[None, :] + normal * all_along[None, :])
         tl.store(grad_x + place, slope[None, :] * (g - pull), mask=mask)
@@ -266,21 +296,37 @@ def train(
     Returns:
         The rows, then mean ``[L, F]``, variance ``[L, F]`` and total weight ``[L]``.
     """
-    width = x.shape[1]
-    grid, told, shape = parts.layout(width, _TRAINED)
-    mean, var = scale.new_empty(2, parts.lanes, width).unbind(0)
-    total, weights = scale.new_empty(parts.lanes), scale.new_empty(parts.count)
-    means, squares = scale.new_empty(2, parts.count, width).unbind(0)
+    mean, var = torch.empty_like(scale), torch.empty_like(scale)
+    seen = (mean, var, scale.new_empty(parts.lanes))
+    of_parts = moments(x, nodes, scale, parts)
+    settings = (offset, running, eps, momentum, relu, parts)
+    return normalise(x, of_parts, seen, scale, shift, *settings), *seen
+
+
+def moments(x: Tensor, nodes: Tensor, scale: Tensor, parts: Parts) -> tuple[Tensor, ...]:
+    """Return total weight ``[P]``, mean and sum of squared deviations ``[P, F]`` of all parts."""
+    grid, told, shape = parts.layout(x.shape[1], _TRAINED)
+    weights = scale.new_empty(parts.count)
+    means, squares = scale.new_empty(2, parts.count, x.shape[1]).unbind(0)
+    with on_device_of(x):
+        _moments_kernel[grid](x, nodes, weights, means, squares, *told, ACC=TYPES[x.dtype], **shape)
+    return weights, means, squares
+
+
+def normalise(
+    x: Tensor, of_parts: Sequence[Tensor], seen: Sequence[Tensor], scale: Tensor, shift: Tensor,
+    offset: Tensor | None, running: tuple[Tensor, Tensor, Tensor],
+    eps: float, momentum: float, relu: bool, parts: Parts,
+) -> Tensor:  # fmt: skip
+    """Normalise rows by the moments of their parts; mean, variance and total go into ``seen``."""
+    grid, told, shape = parts.layout(x.shape[1], _TRAINED)
     out = torch.empty_like(x)
     with on_device_of(x):
-        _moments_kernel[grid](
-            x, nodes, weights, means, squares, *told, ACC=_TYPES[x.dtype], **shape
-        )
         _apply_kernel[grid](
-            x, out, weights, means, squares, mean, var, total, scale, shift, offset, *running,
+            x, out, *of_parts, *seen, scale, shift, offset, *running,
             *told, eps, momentum, TRAIN=True, RELU=relu, PARTS=parts.room, **shape,
         )  # fmt: skip
-    return out, mean, var, total
+    return out
 
 
 def judge(
@@ -304,15 +350,34 @@ def gradients(
     mean: Tensor, var: Tensor, total: Tensor, eps: float, relu: bool, parts: Parts,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the gradients by rows ``[R, F]``, scale and shift ``[L, F]``."""
-    width = x.shape[1]
-    grid, told, shape = parts.layout(width)
-    sums, along = scale.new_empty(2, parts.count, width).unbind(0)
-    grad_x, grad_scale, grad_shift = (torch.empty_like(t) for t in (x, mean, mean))
+    sums = part_sums(grad, x, mean, var, scale, shift, eps, relu, parts)
+    return pull(grad, x, nodes, scale, shift, mean, var, total, *sums, eps, relu, parts)
+
+
+def part_sums(
+    grad: Tensor, x: Tensor, mean: Tensor, var: Tensor, scale: Tensor, shift: Tensor,
+    eps: float, relu: bool, parts: Parts,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return sums of the gradient, and of gradient times normalised rows, of all parts."""
+    grid, told, shape = parts.layout(x.shape[1])
+    sums, along = scale.new_empty(2, parts.count, x.shape[1]).unbind(0)
     with on_device_of(x):
         _sums_kernel[grid](
             grad, x, mean, var, scale, shift, sums, along, *told, eps,
-            ACC=_TYPES[x.dtype], RELU=relu, **shape,
+            ACC=TYPES[x.dtype], RELU=relu, **shape,
         )  # fmt: skip
+    return sums, along
+
+
+def pull(
+    grad: Tensor, x: Tensor, nodes: Tensor, scale: Tensor, shift: Tensor,
+    mean: Tensor, var: Tensor, total: Tensor, sums: Tensor, along: Tensor,
+    eps: float, relu: bool, parts: Parts,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Return the gradients by rows, scale and shift, from the sums of all parts."""
+    grid, told, shape = parts.layout(x.shape[1])
+    grad_x, grad_scale, grad_shift = (torch.empty_like(t) for t in (x, mean, mean))
+    with on_device_of(x):
         _pull_kernel[grid](
             grad, x, nodes, total, mean, var, scale, shift, sums, along,
             grad_x, grad_scale, grad_shift, *told, eps,

@@ -6,6 +6,7 @@ from typing import ClassVar, cast
 from torch import Tensor, nn
 
 from ._batch_norm import BatchNorm
+from ._fused_mlp import is_fusible, norm_product_norm
 from ._heads import LevelsHead, MLPHead
 from ._lane_rows import LaneRows
 from ._level_batch import Hop, LevelBatch
@@ -27,10 +28,13 @@ class _GINConv(nn.Module):
 
     def forward(self, x: Tensor, hop: Hop, aggr: str, norm: BatchNorm) -> Tensor:
         """Return ``relu(norm(MLP(x_i + aggr_j x_j)))``; both biases are left to the norms."""
-        first, inner, _, last = self.nn
+        first, inner, _, last = cast(tuple[Linear, BatchNorm, nn.ReLU, Linear], tuple(self.nn))
         mix = partial(hop.with_self, aggr=aggr)
         # A weighted sum may follow the product, before which there are fewer rows.
         x = mix(first(x, bias=False)) if hop.is_sum else first(x, mix, bias=False)
+        if self.training and is_fusible(x, last, hop.rows):
+            rows = cast(LaneRows, hop.rows)
+            return norm_product_norm(x, rows, first.bias, inner, last, norm)
         x = inner(x, hop.rows, offset=first.bias, relu=True)
         out: Tensor = norm(last(x, bias=False), hop.rows, offset=last.bias, relu=True)
         return out
