@@ -66,7 +66,8 @@ def levels(
         ignore_counts: Whether neighbours' colours count as a set: enough for a network that takes
             the maximum. ``multiplicity`` is then that of the colour's first node.
         per_graph: Whether nodes of different graphs have different colours. The colours of a graph
-            are then numbered one after the other, and so are the graphs'.
+            are then numbered one after the other, those of few neighbours first, and so are the
+            graphs'.
 
     Returns:
         ``rounds + 1`` levels; the first one has neither parents nor neighbours.
@@ -83,12 +84,14 @@ def levels(
     graph = torch.repeat_interleave(node_ptr.diff())
     if per_graph and len(start) > 0:
         start = graph * (int(start.max()) + 1) + start
-    colours = refinements(rowptr, col, start, rounds, ignore_counts=ignore_counts)
+    colours = list(refinements(rowptr, col, start, rounds, ignore_counts=ignore_counts))
     out: list[Level] = []
     for depth, colour in enumerate(colours):
-        known = _known(colour)
-        number = torch.arange(len(colour), device=colour.device)
-        node = number.new_full((known,), len(colour)).scatter_reduce_(0, colour, number, "amin")
+        known, node = _known(colour), _first_nodes(colour)
+        if per_graph and depth > 0:
+            length = _neighbours(node, rowptr.long(), col.long(), colours[depth - 1])[0].diff()
+            colour = colours[depth] = _by_length(colour, graph[node], length)
+            node = _first_nodes(colour)
         held, count = _occurring(graph * max(known, 1) + colour)
         graph_ptr, held = _rows(held, len(node_ptr) - 1, known)
         parent, below = node.new_empty(0), (node.new_zeros(1), node.new_empty(0), node.new_empty(0))
@@ -97,6 +100,30 @@ def levels(
             below = _neighbours(node, rowptr.long(), col.long(), colours[depth - 1])
         out.append(Level(node, parent, *below, graph_ptr, held, count))
     return out
+
+
+def _first_nodes(colour: Tensor) -> Tensor:
+    """Return the first node of each colour."""
+    number = torch.arange(len(colour), device=colour.device)
+    node = number.new_full((_known(colour),), len(colour))
+    return node.scatter_reduce_(0, colour, number, "amin")
+
+
+def _by_length(colour: Tensor, graph: Tensor, length: Tensor) -> Tensor:
+    """Number colours anew, by their graph and in it by their number of neighbours.
+
+    A GPU sums rows side by side, and all of them take as long as the longest.
+
+    Args:
+        colour: Of each node, ``[N]``.
+        graph: Of each colour, ``[C]``.
+        length: Neighbours of each colour, ``[C]``.
+    """
+    order = length.argsort(stable=True)
+    order = order[graph[order].argsort(stable=True)]
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(order), device=order.device)
+    return rank[colour]
 
 
 def _neighbours(
