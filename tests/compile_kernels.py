@@ -99,8 +99,9 @@ def mlp(dtype: torch.dtype) -> None:
     norm = _mlp_kernels.Norm(scale, scale, scale, running, 1e-5, 0.1)
     weight = torch.ones(2, 64, 64, dtype=dtype)
     parts = _norm_kernels.parts_of(128, 2, LaneRows(nodes, lane, ptr, 1))
-    out, z, *seen = _mlp_kernels.train(x, nodes, norm, weight, norm, parts)
-    _mlp_kernels.gradients(out, z, x, nodes, norm, weight, norm, *seen, parts)
+    for following in (None, weight):
+        out, ahead, *known = _mlp_kernels.train(x, nodes, norm, weight, norm, following, parts)
+        _mlp_kernels.gradients(out, ahead, x, nodes, norm, weight, norm, following, *known, parts)
 
 
 def fill(dtype: torch.dtype) -> None:

@@ -1,6 +1,6 @@
-"""Norm, ReLU, product, norm and ReLU as one differentiable operation on CUDA."""
+"""A layer's norms and products as one differentiable operation on CUDA."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,48 +13,64 @@ from ._linear import Linear
 from ._traced import is_traced
 
 
-def is_fusible(x: Tensor, last: Linear, rows: object) -> bool:
-    """Say whether rows are in bfloat16, in blocks of lanes, and of a width that a program holds.
+def is_fusible(rows: object, weight: Tensor, following: Tensor | None) -> bool:
+    """Say whether rows are in bfloat16, in blocks of lanes, and of widths that a program holds.
 
     Products of float32 stay with cuBLAS, which rounds to TF32 in its own way.
+
+    Args:
+        rows: How many nodes each row stands for, and whose it is.
+        weight: What rows are multiplied by, of the rows' type.
+        following: What the next layer begins with, if that is a product.
     """
-    if x.dtype != torch.bfloat16 or last.weight.dim() != 3 or is_traced():
+    weights = [weight] if following is None else [weight, following]
+    if any(w.dtype != torch.bfloat16 or w.dim() != 3 for w in weights):
         return False
-    if not isinstance(rows, LaneRows) or rows.lane is None or backend(x) != "triton":
+    if not isinstance(rows, LaneRows) or rows.lane is None or is_traced():
+        return False
+    if backend(rows.multiplicity) != "triton":
         return False
     from ._mlp_kernels import WIDTHS
 
-    size = len(x) // len(rows.lane)
-    return set(last.weight.shape[1:]) <= set(WIDTHS) and size >= 16 and size & (size - 1) == 0
+    size = len(rows.multiplicity) // len(rows.lane)
+    widths = {width for w in weights for width in w.shape[1:]}
+    return widths <= set(WIDTHS) and size >= 16 and size & (size - 1) == 0
 
 
-def norm_product_norm(
-    x: Tensor, rows: LaneRows, offset: Tensor, inner: BatchNorm, last: Linear, outer: BatchNorm
-) -> Tensor:
-    """Return ``relu(norm_2(relu(norm_1(x + offset)) W^T + b))``, and let both norms follow.
+class MLP(NamedTuple):
+    """``h = relu(norm_2(relu(norm_1(x + offset)) W^T + b))``, and ``y = h V^T``.
 
-    Args:
-        x: Rows ``[R, in]`` of blocks.
-        rows: How often each occurs, and whose it is.
+    Attributes:
         offset: ``[L, in]``, which the first norm takes out again.
         inner: ``norm_1``.
-        last: ``W [blocks, out, in]`` and ``b [L, out]``, which the second norm takes out again.
+        last: ``W [blocks, mid, in]`` and ``b [L, mid]``, which the second norm takes out again.
         outer: ``norm_2``.
+        following: ``V [blocks, out, mid]``; None: there is no ``y``.
     """
-    from ._norm_kernels import parts_of
 
-    parts = parts_of(len(x), len(inner.weight), rows)
-    settings = []
-    for norm, added in ((inner, offset), (outer, last.bias)):
-        running = (norm.running_mean, norm.running_var, norm.num_batches_tracked)
-        settings.append((added.detach().contiguous(), running, norm.eps, norm.momentum))
-    return FusedMLP.apply(  # type: ignore[no-any-return, no-untyped-call]
-        x, rows.multiplicity, inner.weight, inner.bias, last.weight, outer.weight, outer.bias,
-        (*settings, parts),
-    )  # fmt: skip
+    offset: Tensor
+    inner: BatchNorm
+    last: Linear
+    outer: BatchNorm
+    following: Tensor | None = None
+
+    def __call__(self, x: Tensor, rows: LaneRows) -> tuple[Tensor, Tensor | None]:
+        """Return ``h`` and ``y`` for rows ``x [R, in]`` of blocks; both norms follow the batch."""
+        from ._norm_kernels import parts_of
+
+        parts = parts_of(len(x), len(self.inner.weight), rows)
+        settings = []
+        for norm, added in ((self.inner, self.offset), (self.outer, self.last.bias)):
+            running = (norm.running_mean, norm.running_var, norm.num_batches_tracked)
+            settings.append((added.detach().contiguous(), running, norm.eps, norm.momentum))
+        out: tuple[Tensor, Tensor | None] = _FusedMLP.apply(  # type: ignore[no-untyped-call]
+            x, rows.multiplicity, self.inner.weight, self.inner.bias, self.last.weight,
+            self.outer.weight, self.outer.bias, self.following, (*settings, parts),
+        )  # fmt: skip
+        return out
 
 
-class FusedMLP(torch.autograd.Function):
+class _FusedMLP(torch.autograd.Function):
     """``_mlp_kernels.train`` with its derivative, for which ``x`` and the product are kept."""
 
     @staticmethod
@@ -64,34 +80,38 @@ class FusedMLP(torch.autograd.Function):
         nodes: Tensor,  # [R]
         scale: Tensor,  # [L, in]
         shift: Tensor,  # [L, in]
-        weight: Tensor,  # [blocks, out, in]
-        scale_behind: Tensor,  # [L, out]
-        shift_behind: Tensor,  # [L, out]
+        weight: Tensor,  # [blocks, mid, in]
+        outer_scale: Tensor,  # [L, mid]
+        outer_shift: Tensor,  # [L, mid]
+        following: Tensor | None,  # [blocks, out, mid]
         settings: tuple[Any, Any, Any],  # of both norms, and the parts
-    ) -> Tensor:
-        from . import _mlp_kernels
-        from ._mlp_kernels import Norm
+    ) -> tuple[Tensor, Tensor | None]:
+        from ._mlp_kernels import Norm, train
 
         first, second, parts = settings
         x, nodes, weight = (t.contiguous() for t in (x, nodes, weight))
-        inner, outer = Norm(scale, shift, *first), Norm(scale_behind, shift_behind, *second)
-        out, z, seen, behind = _mlp_kernels.train(x, nodes, inner, weight, outer, parts)
-        norms = (scale, shift, scale_behind, shift_behind)
-        ctx.save_for_backward(z, x, nodes, weight, *norms, *seen, *behind)
+        following = None if following is None else following.contiguous()
+        inner, outer = Norm(scale, shift, *first), Norm(outer_scale, outer_shift, *second)
+        out, ahead, z, seen, behind = train(x, nodes, inner, weight, outer, following, parts)
+        norms = (scale, shift, outer_scale, outer_shift)
+        ctx.save_for_backward(x, nodes, weight, following, *norms, z, *seen, *behind)
         ctx.settings = settings
-        return out
+        ctx.set_materialize_grads(False)
+        return out, ahead
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        from . import _mlp_kernels
-        from ._mlp_kernels import Norm, Statistics
+    def backward(
+        ctx: Any, grad: Tensor | None, grad_ahead: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
+        from ._mlp_kernels import Norm, Statistics, gradients
 
         first, second, parts = ctx.settings
-        z, x, nodes, weight, *norms = ctx.saved_tensors
+        x, nodes, weight, following, *norms = ctx.saved_tensors
         inner, outer = Norm(*norms[:2], *first), Norm(*norms[2:4], *second)
-        seen, behind = Statistics(*norms[4:7]), Statistics(*norms[7:])
-        rows = (grad.contiguous(), z, x, nodes)
-        found = _mlp_kernels.gradients(*rows, inner, weight, outer, seen, behind, parts)
-        by_x, by_scale, by_shift, by_weight, by_scale_behind, by_shift_behind = found
-        return by_x, None, by_scale, by_shift, by_weight, by_scale_behind, by_shift_behind, None
+        known = (norms[4], Statistics(*norms[5:8]), Statistics(*norms[8:]))
+        assert (grad if following is None else grad_ahead) is not None
+        grad, grad_ahead = (None if g is None else g.contiguous() for g in (grad, grad_ahead))
+        by = gradients(grad, grad_ahead, x, nodes, inner, weight, outer, following, *known, parts)
+        by_outer = (by.outer_scale, by.outer_shift)
+        return by.x, None, by.scale, by.shift, by.weight, *by_outer, by.following, None

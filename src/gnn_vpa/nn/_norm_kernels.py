@@ -70,6 +70,7 @@ def keep_moments(weights, means, squares, part, weight, mean, square, f, inside,
 def _moments_kernel(
     x, nodes, weights, means, squares, lane_of, ptr, S, F, part_size, parts,
     ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+    STAGES: tl.constexpr,
 ):  # fmt: skip
     """Total weight, mean and sum of squared deviations of one part of a lane's rows."""
     part = tl.program_id(0)
@@ -80,7 +81,7 @@ def _moments_kernel(
     weight = tl.zeros([TILE], ACC)
     mean = tl.zeros([TILE, BLOCK], ACC)
     square = tl.zeros([TILE, BLOCK], ACC)
-    for first in range(begin, end, TILE):
+    for first in tl.range(begin, end, TILE, num_stages=STAGES):
         row = first + tl.arange(0, TILE)
         live = row < end
         place = row[:, None] * F + f[None, :]
@@ -132,6 +133,7 @@ def _apply_kernel(
     running_mean, running_var, tracked, lane_of, ptr, S, F, part_size, parts,
     eps: tl.constexpr, momentum: tl.constexpr, TRAIN: tl.constexpr, RELU: tl.constexpr,
     TILE: tl.constexpr, BLOCK: tl.constexpr, PARTS: tl.constexpr,
+    STAGES: tl.constexpr,
 ):  # fmt: skip
     """Normalise one part of a lane's rows; the lane's first program keeps the statistics."""
     part = tl.program_id(0)
@@ -154,7 +156,7 @@ def _apply_kernel(
         var = tl.load(running_var + own, mask=inside, other=0)
     slope = tl.load(scale + own, mask=inside, other=0) / tl.sqrt(var + eps)
     level = tl.load(shift + own, mask=inside, other=0)
-    for first in range(begin, end, TILE):
+    for first in tl.range(begin, end, TILE, num_stages=STAGES):
         row = first + tl.arange(0, TILE)
         place = row[:, None] * F + f[None, :]
         mask = (row < end)[:, None] & inside[None, :]
@@ -182,6 +184,7 @@ def _sums_kernel(
     grad, x, mean, var, scale, shift, sums, along, lane_of, ptr, S, F, part_size, parts,
     eps: tl.constexpr,
     ACC: tl.constexpr, RELU: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+    STAGES: tl.constexpr,
 ):  # fmt: skip
     """Sum of the gradient, and of gradient times normalised rows, over one part."""
     part = tl.program_id(0)
@@ -195,7 +198,7 @@ def _sums_kernel(
     level = tl.load(shift + own, mask=inside, other=0)
     total = tl.zeros([TILE, BLOCK], ACC)
     product = tl.zeros([TILE, BLOCK], ACC)
-    for first in range(begin, end, TILE):
+    for first in tl.range(begin, end, TILE, num_stages=STAGES):
         row = first + tl.arange(0, TILE)
         place = row[:, None] * F + f[None, :]
         mask = (row < end)[:, None] & inside[None, :]
@@ -222,6 +225,7 @@ def _pull_kernel(
     grad, x, nodes, total, mean, var, scale, shift, sums, along, grad_x, grad_scale, grad_shift,
     lane_of, ptr, S, F, part_size, parts, eps: tl.constexpr,
     RELU: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr, PARTS: tl.constexpr,
+    STAGES: tl.constexpr,
 ):  # fmt: skip
     """Gradient by one part of the rows; the lane's first program keeps those by the weights."""
     part = tl.program_id(0)
@@ -239,7 +243,7 @@ def _pull_kernel(
     level = tl.load(shift + own, mask=inside, other=0)
     weight = tl.load(total + lane)
     safe = tl.where(weight > 0, weight, 1.0)
-    for first in range(begin, end, TILE):
+    for first in tl.range(begin, end, TILE, num_stages=STAGES):
         row = first + tl.arange(0, TILE)
         live = row < end
         place = row[:, None] * F + f[None, :]
@@ -273,7 +277,11 @@ class Parts(NamedTuple):
         block = min(32, power_of_2(width))  # with half the columns a GPU has twice the programs
         told = (self.lane, self.ptr, self.rows, width, self.size, self.most)
         grid = (self.count, ceil_div(width, block))
-        return grid, told, {"TILE": min(tile, self.size), "BLOCK": block, "num_warps": 4}
+        return (
+            grid,
+            told,
+            {"TILE": min(tile, self.size), "BLOCK": block, "STAGES": 1, "num_warps": 4},
+        )
 
 
 def parts_of(rows: int, lanes: int, blocks: LaneRows | None) -> Parts:

@@ -6,7 +6,7 @@ from typing import ClassVar, cast
 from torch import Tensor, nn
 
 from ._batch_norm import BatchNorm
-from ._fused_mlp import is_fusible, norm_product_norm
+from ._fused_mlp import MLP, is_fusible
 from ._heads import LevelsHead, MLPHead
 from ._lane_rows import LaneRows
 from ._level_batch import Hop, LevelBatch
@@ -26,18 +26,63 @@ class _GINConv(nn.Module):
         for lin in (first, last):
             lin.reset_parameters()  # PyG's layer draws twice: the same seed, the same weights
 
-    def forward(self, x: Tensor, hop: Hop, aggr: str, norm: BatchNorm) -> Tensor:
-        """Return ``relu(norm(MLP(x_i + aggr_j x_j)))``; both biases are left to the norms."""
-        first, inner, _, last = cast(tuple[Linear, BatchNorm, nn.ReLU, Linear], tuple(self.nn))
-        mix = partial(hop.with_self, aggr=aggr)
-        # A weighted sum may follow the product, before which there are fewer rows.
-        x = mix(first(x, bias=False)) if hop.is_sum else first(x, mix, bias=False)
-        if self.training and is_fusible(x, last, hop.rows):
-            rows = cast(LaneRows, hop.rows)
-            return norm_product_norm(x, rows, first.bias, inner, last, norm)
-        x = inner(x, hop.rows, offset=first.bias, relu=True)
-        out: Tensor = norm(last(x, bias=False), hop.rows, offset=last.bias, relu=True)
+    def forward(
+        self, x: Tensor, hop: Hop, aggr: str, norm: BatchNorm, ahead: Tensor | None = None
+    ) -> Tensor:
+        """Return ``relu(norm(MLP(x_i + aggr_j x_j)))``; both biases are left to the norms.
+
+        Args:
+            x: Rows before the hop.
+            hop: To the rows after it.
+            aggr: The aggregation.
+            norm: Behind the MLP.
+            ahead: The first product of ``x``, where it is known already.
+        """
+        x = self._mixed(x, hop, aggr, ahead)
+        x = self.nn[1](x, hop.rows, offset=self.first.bias, relu=True)
+        out: Tensor = norm(self.last(x, bias=False), hop.rows, offset=self.last.bias, relu=True)
         return out
+
+    def fused(
+        self,
+        x: Tensor,
+        hop: Hop,
+        aggr: str,
+        norm: BatchNorm,
+        ahead: Tensor | None,
+        following: Tensor | None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return what ``forward`` does, and its product with the next layer's first weights.
+
+        Args:
+            x: Rows before the hop.
+            hop: To the rows after it, which `is_fusible` must allow.
+            aggr: The aggregation.
+            norm: Behind the MLP.
+            ahead: The first product of ``x``, where it is known already.
+            following: The first weights of the next layer; None: there is no such product.
+        """
+        mlp = MLP(self.first.bias, cast(BatchNorm, self.nn[1]), self.last, norm, following)
+        return mlp(self._mixed(x, hop, aggr, ahead), cast(LaneRows, hop.rows))
+
+    @property
+    def first(self) -> Linear:
+        """The first product."""
+        return cast(Linear, self.nn[0])
+
+    @property
+    def last(self) -> Linear:
+        """The last product."""
+        return cast(Linear, self.nn[3])
+
+    def _mixed(self, x: Tensor, hop: Hop, aggr: str, ahead: Tensor | None) -> Tensor:
+        """Return ``W (x_i + aggr_j x_j)``."""
+        mix = partial(hop.with_self, aggr=aggr)
+        if not hop.is_sum:
+            mixed: Tensor = self.first(x, mix, bias=False)
+            return mixed
+        # A weighted sum may follow the product, before which there are fewer rows.
+        return mix(self.first(x, bias=False) if ahead is None else ahead)
 
 
 class GIN(Model):
@@ -95,7 +140,7 @@ class GIN(Model):
             >>> GIN(7, 2, depth=1).terms()[0].normalised
             True
         """
-        first = [cast(Linear, cast(_GINConv, conv).nn[0]) for conv in self.convs]
+        first = [cast(_GINConv, conv).first for conv in self.convs]
         return [LayerTerms(lin, [(lin.weight, "with_self")], None, True) for lin in first]
 
     def _row_parameters(self, batch: LevelBatch) -> dict[str, int]:
@@ -115,7 +160,17 @@ class GIN(Model):
     ) -> Tensor:
         """Return scores ``[graphs, num_classes]``."""
         batch = self._batch(graph, readout, nodes, len(self.convs))
-        levels = [self._checked(x, batch)]
-        for conv, norm, hop in zip(self.convs, self.norms, batch.hops, strict=True):
-            levels.append(conv(levels[-1], hop, self.aggr, norm))
+        levels, ahead = [self._checked(x, batch)], None
+        layers = [cast(_GINConv, conv) for conv in self.convs]
+        begins = [
+            c.first.weight if h.is_sum else None for c, h in zip(layers, batch.hops, strict=True)
+        ]
+        steps = zip(layers, self.norms, batch.hops, [*begins[1:], None], strict=True)
+        for conv, norm, hop, following in steps:
+            given = (levels[-1], hop, self.aggr, cast(BatchNorm, norm), ahead)
+            if self.training and is_fusible(hop.rows, conv.last.weight, following):
+                level, ahead = conv.fused(*given, following)
+            else:
+                level, ahead = conv(*given), None
+            levels.append(level)
         return self._scores(levels, batch, uniform)
