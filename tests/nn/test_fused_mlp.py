@@ -128,7 +128,7 @@ def test_rows_in_bfloat16_are_as_exact_as_one_after_the_other(
     for name, expected in exact.items():
         assert fused[name].dtype == apart[name].dtype
         errors = [float((t[name].double() - expected).norm()) for t in (fused, apart)]
-        slack = 2**-6 if kernel_device == "cuda" else 2**-4  # the interpreter cuts digits off
+        slack = 2**-6 if kernel_device == "cuda" else 2**-3  # the interpreter cuts digits off
         assert errors[0] <= 2 * errors[1] + slack * float(expected.double().norm()), name
 
 

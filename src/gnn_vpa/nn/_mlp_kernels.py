@@ -41,7 +41,8 @@ WIDTHS = (16, 32, 64, 128)
 
 # Rows that a program holds at a time, and tiles that are on their way to it. Seen on an H200.
 _FORWARD = {"TILE": 32, "STAGES": 3, "num_warps": 2}
-_BACKWARD = {"TILE": 16, "STAGES": 3, "num_warps": 2}
+_BACKWARD = {"TILE": 32, "STAGES": 3, "num_warps": 4}
+_BACKWARD_BY_NORM = {"TILE": 16, "STAGES": 4, "num_warps": 2}
 
 
 @triton.jit
@@ -311,8 +312,9 @@ def _back(
     x, nodes, norm, seen, parts = rows
     by_rows, by_weight = torch.empty_like(x), torch.empty_like(weight)
     sums, along = norm.scale.new_empty(2, parts.count, weight.shape[2]).unbind(0)
-    z, told, eps, relu = None, (None,) * 9, 0.0, False
+    z, told, eps, relu, tiles = None, (None,) * 9, 0.0, False, _BACKWARD
     if second is not None:
+        tiles = _BACKWARD_BY_NORM
         z, own, behind, *others, relu = second
         told = (behind.total, *behind[:2], own.scale, own.shift, *others)
         eps = own.eps
@@ -320,7 +322,7 @@ def _back(
         _back_kernel[(parts.count,)](
             grad, z, more, x, nodes, weight, *told, *seen[:2], norm.scale, norm.shift,
             by_rows, by_weight, sums, along, parts.lane, parts.ptr, parts.size,
-            eps, norm.eps, RELU=relu, **_shape(x, weight, parts, _BACKWARD),
+            eps, norm.eps, RELU=relu, **_shape(x, weight, parts, tiles),
         )  # fmt: skip
     return by_rows, by_weight, (sums, along)
 

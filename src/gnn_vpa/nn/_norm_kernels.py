@@ -271,17 +271,17 @@ class Parts(NamedTuple):
         return max(32, power_of_2(self.most))
 
     def layout(
-        self, width: int, tile: int = _TILE
-    ) -> tuple[tuple[int, int], tuple[Any, ...], dict[str, Any]]:
-        """Return the grid, what kernels are told of the parts, and the shape of a tile."""
+        self, x: Tensor, tile: int = _TILE
+    ) -> tuple[tuple[int, int], tuple[Any, ...], dict[str, int]]:
+        """Return the grid, what kernels are told of the parts, and the shape of a tile of rows."""
+        width = x.shape[1]
         block = min(32, power_of_2(width))  # with half the columns a GPU has twice the programs
+        shape = {"TILE": min(tile, self.size), "STAGES": 1, "num_warps": 4}
+        if x.dtype.itemsize == 2:  # … but reads half types in whole rows, ahead of their turn
+            block = min(64, power_of_2(width))
+            shape = {"TILE": min(32, self.size), "STAGES": 4, "num_warps": 2}
         told = (self.lane, self.ptr, self.rows, width, self.size, self.most)
-        grid = (self.count, ceil_div(width, block))
-        return (
-            grid,
-            told,
-            {"TILE": min(tile, self.size), "BLOCK": block, "STAGES": 1, "num_warps": 4},
-        )
+        return (self.count, ceil_div(width, block)), told, shape | {"BLOCK": block}
 
 
 def parts_of(rows: int, lanes: int, blocks: LaneRows | None) -> Parts:
@@ -313,7 +313,7 @@ def train(
 
 def moments(x: Tensor, nodes: Tensor, scale: Tensor, parts: Parts) -> tuple[Tensor, ...]:
     """Return total weight ``[P]``, mean and sum of squared deviations ``[P, F]`` of all parts."""
-    grid, told, shape = parts.layout(x.shape[1], _TRAINED)
+    grid, told, shape = parts.layout(x, _TRAINED)
     weights = scale.new_empty(parts.count)
     means, squares = scale.new_empty(2, parts.count, x.shape[1]).unbind(0)
     with on_device_of(x):
@@ -327,7 +327,7 @@ def normalise(
     eps: float, momentum: float, relu: bool, parts: Parts,
 ) -> Tensor:  # fmt: skip
     """Normalise rows by the moments of their parts; mean, variance and total go into ``seen``."""
-    grid, told, shape = parts.layout(x.shape[1], _TRAINED)
+    grid, told, shape = parts.layout(x, _TRAINED)
     out = torch.empty_like(x)
     with on_device_of(x):
         _apply_kernel[grid](
@@ -342,7 +342,7 @@ def judge(
     running_mean: Tensor, running_var: Tensor, eps: float, relu: bool, parts: Parts,
 ) -> Tensor:  # fmt: skip
     """Normalise rows ``[R, F]`` by the running statistics."""
-    grid, told, shape = parts.layout(x.shape[1])
+    grid, told, shape = parts.layout(x)
     out = torch.empty_like(x)
     with on_device_of(x):
         _apply_kernel[grid](
@@ -367,7 +367,7 @@ def part_sums(
     eps: float, relu: bool, parts: Parts,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return sums of the gradient, and of gradient times normalised rows, of all parts."""
-    grid, told, shape = parts.layout(x.shape[1])
+    grid, told, shape = parts.layout(x)
     sums, along = scale.new_empty(2, parts.count, x.shape[1]).unbind(0)
     with on_device_of(x):
         _sums_kernel[grid](
@@ -383,7 +383,7 @@ def pull(
     eps: float, relu: bool, parts: Parts,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the gradients by rows, scale and shift, from the sums of all parts."""
-    grid, told, shape = parts.layout(x.shape[1])
+    grid, told, shape = parts.layout(x)
     grad_x, grad_scale, grad_shift = (torch.empty_like(t) for t in (x, mean, mean))
     with on_device_of(x):
         _pull_kernel[grid](

@@ -25,7 +25,7 @@ from .tables import Tables
 from .task import Protocol, Training
 
 STEP_QUANTILES = (1.0, 0.9, 0.5)  # of the steps' demands: a step of each size is captured, …
-MAX_SIZE_RATIO = 0.93  # … if it is at most so large as the next larger one
+MAX_SIZE_RATIO = 0.97  # … if it is at most so large as the next larger one
 MIN_ROWS_FOR_SIZES = 1 << 16  # with fewer rows a step takes as long as with half of them
 PLANNED_GRAPHS = 1 << 20  # graphs that are planned in one go: some hundred MB
 EVALUATED_ROWS = 1 << 20  # rows of all levels that are evaluated in one go: some GB
