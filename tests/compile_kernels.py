@@ -70,10 +70,10 @@ def attention(dtype: torch.dtype) -> None:
     for lengths in ([2, 1, 3], [20, 30]):
         csr, rows = graph(lengths, 30), len(lengths)
         x, sent, received = (torch.ones(n, f, dtype=dtype) for n, f in ((4, 64), (4, 1), (rows, 1)))
-        times, edges = torch.ones(sum(lengths), dtype=dtype), torch.ones(sum(lengths), dtype=dtype)
+        times = torch.ones(sum(lengths), dtype=dtype)
         _attention_kernels.attend(x, sent, received, csr, times, received[:, 0], 0.2)
         _attention_kernels.gradients(
-            x, x, sent, received, csr, csr, times, edges, received[:, 0], 0.2
+            x, x, sent, received, csr, csr, times, *[received[:, 0]] * 3, 0.2
         )
 
 

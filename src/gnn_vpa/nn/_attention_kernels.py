@@ -80,82 +80,85 @@ def _features(x, row, counts, f, F):
 
 @triton.jit
 def _attend_rows(
-    x, sent, received, col, times, power, out, share, factor, row, there, start, length, F,
+    x, sent, received, col, times, power, out, high, total, factor, row, there, start, length, F,
     ACC: tl.constexpr, SLOPE: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Attend some targets: rows of ``out``, the share ``c`` of their edges, their factors ``s``."""
-    longest = tl.max(length, 0)
+    """Attend some targets: rows of ``out``, what their shares are made of, and factors ``s``.
+
+    All sums are of ``exp(l_e - top)`` for the highest logit so far, and shrink when it grows: one
+    pass over the edges is enough. Shares are ``exp(l_e - high) / total``.
+    """
     f = tl.arange(0, BLOCK)
     own = tl.load(received + row, mask=there, other=0)
-    top = tl.full([row.shape[0], TILE], float("-inf"), ACC)
-    for first in range(0, longest, TILE):
-        _, _, _, _, _, logit = _logits(
-            sent, col, times, own, start, length, first, ACC, SLOPE, TILE
-        )
-        top = tl.maximum(top, logit)
-    highest = tl.max(top, 1)
-    highest = tl.where(highest == float("-inf"), 0.0, highest)
-    mass = tl.zeros([row.shape[0], TILE], ACC)
-    for first in range(0, longest, TILE):
-        _, _, _, count, _, logit = _logits(
-            sent, col, times, own, start, length, first, ACC, SLOPE, TILE
-        )
-        mass += count * tl.exp(logit - highest[:, None])
-    total = tl.sum(mass, 1)
-    total = tl.where(total > 0, total, 1.0)
-    squares = tl.zeros([row.shape[0], TILE], ACC)
+    top = tl.full([row.shape[0]], float("-inf"), ACC)
+    mass = tl.zeros([row.shape[0]], ACC)
+    square = tl.zeros([row.shape[0]], ACC)
     sums = tl.zeros([row.shape[0], BLOCK], ACC)
-    for first in range(0, longest, TILE):
-        position, live, source, count, _, logit = _logits(
+    for first in range(0, tl.max(length, 0), TILE):
+        _, _, source, count, _, logit = _logits(
             sent, col, times, own, start, length, first, ACC, SLOPE, TILE
         )
-        c = tl.exp(logit - highest[:, None]) / total[:, None]
-        tl.store(share + position, c, mask=live)
-        squares += count * c * c
-        sums += tl.sum((count * c)[:, :, None] * _features(x, source, count > 0, f, F), 1)
-    square = tl.sum(squares, 1)
-    log = tl.log(tl.where(square > 0, square, 1.0))
+        features = _features(x, source, count > 0, f, F)
+        highest = tl.maximum(top, tl.max(logit, 1))
+        base = tl.where(highest == float("-inf"), 0.0, highest)
+        shrunk = tl.exp(top - base)
+        part = tl.exp(logit - base[:, None])
+        mass = mass * shrunk + tl.sum(count * part, 1)
+        square = square * shrunk * shrunk + tl.sum(count * part * part, 1)
+        sums = sums * shrunk[:, None] + tl.sum((count * part)[:, :, None] * features, 1)
+        top = highest
+    alone = mass == 0
+    mass = tl.where(alone, 1.0, mass)
+    log = tl.log(tl.where(alone, 1.0, square / (mass * mass)))
     s = tl.exp(-tl.load(power + row, mask=there, other=0) * log)
     tl.store(factor + row, s, mask=there)
+    tl.store(high + row, tl.where(alone, 0.0, top), mask=there)
+    tl.store(total + row, mass, mask=there)
     inside = there[:, None] & (f < F)[None, :]
-    tl.store(out + row[:, None] * F + f[None, :], s[:, None] * sums, mask=inside)
+    tl.store(out + row[:, None] * F + f[None, :], (s / mass)[:, None] * sums, mask=inside)
 
 
 @triton.jit
 def _target_rows(
-    grad, x, sent, received, col, times, share, factor, dots, edges, grad_received,
+    grad, x, sent, received, col, times, high, total, factor, share, dots, edges, grad_received,
     row, there, start, length, F,
     ACC: tl.constexpr, SLOPE: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Gradients by some targets' logits: ``dz`` of their edges, and the sums by ``received``."""
+    """Gradients by some targets' logits: ``dz`` of their edges, and the sums by ``received``.
+
+    The edges' shares ``c`` are kept for their sources.
+    """
     longest = tl.max(length, 0)
     f = tl.arange(0, BLOCK)
     own = tl.load(received + row, mask=there, other=0)
+    top = tl.load(high + row, mask=there, other=0)
+    mass = tl.load(total + row, mask=there, other=1)
     inside = there[:, None] & (f < F)[None, :]
     g = tl.load(grad + row[:, None] * F + f[None, :], mask=inside, other=0).to(ACC)
     g *= tl.load(factor + row, mask=there, other=0)[:, None]
     along = tl.zeros([row.shape[0], TILE], ACC)
     for first in range(0, longest, TILE):
-        position, live, source, count, _, _ = _logits(
+        position, live, source, count, _, logit = _logits(
             sent, col, times, own, start, length, first, ACC, SLOPE, TILE
         )
         d = count * tl.sum(_features(x, source, count > 0, f, F) * g[:, None, :], 2)
-        along += d * tl.load(share + position, mask=live, other=0)
+        along += d * tl.exp(logit - top[:, None])
         tl.store(dots + position, d, mask=live)
-    pull = tl.sum(along, 1)
+    pull = tl.sum(along, 1) / mass
     tl.debug_barrier()  # what one thread has stored another may load
-    total = tl.zeros([row.shape[0], TILE], ACC)
+    summed = tl.zeros([row.shape[0], TILE], ACC)
     for first in range(0, longest, TILE):
-        position, live, _, count, z, _ = _logits(
+        position, live, _, count, z, logit = _logits(
             sent, col, times, own, start, length, first, ACC, SLOPE, TILE
         )
-        c = tl.load(share + position, mask=live, other=0)
+        c = tl.exp(logit - top[:, None]) / mass[:, None]
         d = tl.load(dots + position, mask=live, other=0)
         dz = c * (d - count * pull[:, None])
         dz = tl.where(z > 0, dz, dz * SLOPE)
+        tl.store(share + position, c, mask=live)
         tl.store(edges + position, dz, mask=live)
-        total += tl.where(live, dz, 0.0)
-    tl.store(grad_received + row, tl.sum(total, 1), mask=there)
+        summed += tl.where(live, dz, 0.0)
+    tl.store(grad_received + row, tl.sum(summed, 1), mask=there)
 
 
 @triton.jit
@@ -190,7 +193,7 @@ def _source_rows(
 
 @triton.jit
 def _attend_kernel(
-    x, sent, received, rowptr, col, times, power, out, share, factor, num_rows, F,
+    x, sent, received, rowptr, col, times, power, out, high, total, factor, num_rows, F,
     ACC: tl.constexpr, SLOPE: tl.constexpr,
     ROWS: tl.constexpr, TILE: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -198,7 +201,7 @@ def _attend_kernel(
     row, there, start, length = _rows(rowptr, num_rows, ROWS)
     short = (length <= ALONE) | (ROWS == 1)
     _attend_rows(
-        x, sent, received, col, times, power, out, share, factor,
+        x, sent, received, col, times, power, out, high, total, factor,
         row, there & short, start, tl.where(short, length, 0), F, ACC, SLOPE, TILE, BLOCK,
     )  # fmt: skip
     if ROWS > 1 and tl.max(length, 0) > ALONE:
@@ -206,15 +209,15 @@ def _attend_kernel(
             lone, begin, many = _one(rowptr, number, num_rows, ROWS)
             if tl.max(many, 0) > ALONE:
                 _attend_rows(
-                    x, sent, received, col, times, power, out, share, factor,
+                    x, sent, received, col, times, power, out, high, total, factor,
                     lone, many > ALONE, begin, many, F, ACC, SLOPE, ALONE, BLOCK,
                 )  # fmt: skip
 
 
 @triton.jit
 def _target_kernel(
-    grad, x, sent, received, rowptr, col, times, share, factor, dots, edges, grad_received,
-    num_rows, F,
+    grad, x, sent, received, rowptr, col, times, high, total, factor, share, dots, edges,
+    grad_received, num_rows, F,
     ACC: tl.constexpr, SLOPE: tl.constexpr,
     ROWS: tl.constexpr, TILE: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -222,7 +225,7 @@ def _target_kernel(
     row, there, start, length = _rows(rowptr, num_rows, ROWS)
     short = (length <= ALONE) | (ROWS == 1)
     _target_rows(
-        grad, x, sent, received, col, times, share, factor, dots, edges, grad_received,
+        grad, x, sent, received, col, times, high, total, factor, share, dots, edges, grad_received,
         row, there & short, start, tl.where(short, length, 0), F, ACC, SLOPE, TILE, BLOCK,
     )  # fmt: skip
     if ROWS > 1 and tl.max(length, 0) > ALONE:
@@ -230,7 +233,7 @@ def _target_kernel(
             lone, begin, many = _one(rowptr, number, num_rows, ROWS)
             if tl.max(many, 0) > ALONE:
                 _target_rows(
-                    grad, x, sent, received, col, times, share, factor, dots, edges,
+                    grad, x, sent, received, col, times, high, total, factor, share, dots, edges,
                     grad_received, lone, many > ALONE, begin, many, F, ACC, SLOPE, ALONE, BLOCK,
                 )  # fmt: skip
 
@@ -262,8 +265,8 @@ def _source_kernel(
 def attend(
     x: Tensor, sent: Tensor, received: Tensor, by_target: CSR, times: Tensor | None,
     power: Tensor, slope: float,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Return the attended rows ``[T, F]``, the edges' shares and the targets' factors.
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Return the attended rows ``[T, F]``, and of the targets the highest logit, total and factor.
 
     Args:
         x: Features of the sources, ``[S, F]``.
@@ -275,31 +278,30 @@ def attend(
         slope: Of the leaky ReLU.
     """
     rows, width = len(received), x.shape[1]
-    out, factor = x.new_empty(rows, width), sent.new_empty(rows)
-    share = sent.new_empty(len(by_target.col))
+    out, (high, total, factor) = x.new_empty(rows, width), sent.new_empty(3, rows).unbind(0)
     grid, shape = _shape(x, by_target)
     with on_device_of(x):
         _attend_kernel[grid](
-            x, sent, received, by_target.rowptr, by_target.col, times, power, out, share, factor,
-            rows, width, SLOPE=slope, **shape,
+            x, sent, received, by_target.rowptr, by_target.col, times, power, out, high, total,
+            factor, rows, width, SLOPE=slope, **shape,
         )  # fmt: skip
-    return out, share, factor
+    return out, high, total, factor
 
 
 def gradients(
     grad: Tensor, x: Tensor, sent: Tensor, received: Tensor, by_target: CSR, by_source: CSR,
-    times: Tensor | None, share: Tensor, factor: Tensor, slope: float,
+    times: Tensor | None, high: Tensor, total: Tensor, factor: Tensor, slope: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the gradients by ``x``, ``sent`` and ``received``."""
     width = x.shape[1]
-    # Two buffers: threads that hold the same edge must not load what another has replaced.
-    dots, edges = torch.empty_like(share), torch.empty_like(share)
+    # Buffers of their own: threads that hold the same edge must not load what another has replaced.
+    share, dots, edges = sent.new_empty(3, len(by_target.col)).unbind(0)
     grad_x, grad_sent, grad_received = (torch.empty_like(t) for t in (x, sent, received))
     with on_device_of(x):
         grid, shape = _shape(x, by_target)
         _target_kernel[grid](
-            grad, x, sent, received, by_target.rowptr, by_target.col, times, share, factor, dots,
-            edges, grad_received, len(received), width, SLOPE=slope, **shape,
+            grad, x, sent, received, by_target.rowptr, by_target.col, times, high, total, factor,
+            share, dots, edges, grad_received, len(received), width, SLOPE=slope, **shape,
         )  # fmt: skip
         grid, shape = _shape(x, by_source)
         _source_kernel[grid](

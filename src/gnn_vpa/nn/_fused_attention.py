@@ -26,14 +26,14 @@ class FusedAttention(torch.autograd.Function):
     ) -> Tensor:
         x, sent, received = x.contiguous(), sent.contiguous(), received.contiguous()
         times, source = graph.multiplicity, graph.by_source
-        out, share, factor = _attention_kernels.attend(
+        out, *of_targets = _attention_kernels.attend(
             x, sent, received, graph.by_target, times, power, slope
         )
         edge = source.edge
         if edge is None:
             edge = torch.arange(len(source.col), dtype=source.col.dtype, device=x.device)
         ctx.save_for_backward(
-            x, sent, received, *graph.by_target[:2], *source[:2], edge, times, share, factor
+            x, sent, received, *graph.by_target[:2], *source[:2], edge, times, *of_targets
         )
         ctx.slope = slope
         return out
@@ -42,9 +42,9 @@ class FusedAttention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, sent, received, rowptr, col, back_ptr, back_col, edge, *edges = ctx.saved_tensors
-        times, share, factor = edges
+        times, *of_targets = edges
         gradients = _attention_kernels.gradients(
             grad.contiguous(), x, sent, received, CSR(rowptr, col, None, 0),
-            CSR(back_ptr, back_col, edge, 0), times, share, factor, ctx.slope,
+            CSR(back_ptr, back_col, edge, 0), times, *of_targets, slope=ctx.slope,
         )  # fmt: skip
         return *gradients, None, None, None
