@@ -42,9 +42,9 @@ class FusedAttention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, sent, received, rowptr, col, back_ptr, back_col, edge, *edges = ctx.saved_tensors
-        times, *of_targets = edges
+        times, high, total, factor = edges
         gradients = _attention_kernels.gradients(
             grad.contiguous(), x, sent, received, CSR(rowptr, col, None, 0),
-            CSR(back_ptr, back_col, edge, 0), times, *of_targets, slope=ctx.slope,
+            CSR(back_ptr, back_col, edge, 0), times, high, total, factor, ctx.slope,
         )  # fmt: skip
         return *gradients, None, None, None
