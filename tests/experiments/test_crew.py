@@ -217,6 +217,15 @@ def test_under_the_service_all_trainings_are_left_to_processes_beside_this_one()
     assert gathered.mine.sharing == 1  # where it must go on alone, all of the GPU is free
 
 
+@pytest.mark.usefixtures("trained", "served")
+def test_of_processes_that_share_a_gpu_one_takes_short_groups_first() -> None:
+    gathered, _ = _orders(["cuda:0", "cuda:1"], _identified(_cells()))
+    *down, one, other = [grouped(order.cells, order.device) for order in gathered.others]
+    assert all(groups == down[0] for groups in down)
+    assert one == other == down[0][::-1]  # all are short; the same groups, not only the cells
+    assert grouped(gathered.mine.cells, "cuda") == down[0]
+
+
 @pytest.mark.usefixtures("served")
 def test_this_process_watches_and_trains_what_others_leave(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -96,7 +96,7 @@ def test_it_is_started_for_a_run_and_ended_with_it(service: Service) -> None:
         assert "CUDA_MPS_PIPE_DIRECTORY" not in os.environ
     assert service.says() == ["started", "ended"]
     assert not folder.parent.exists()
-    assert notes == ["3 processes on cuda, which share it by NVIDIA's multi-process service."]
+    assert notes == ["6 processes on cuda, which share it by NVIDIA's multi-process service."]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
@@ -130,7 +130,7 @@ def test_the_service_sees_all_gpus_and_processes_those_that_are_visible(
 def test_a_service_that_runs_already_is_used_and_left_alone(service: Service) -> None:
     (service.folder / "default" / "running").touch()
     sharing, _ = _share()
-    assert (sharing.processes, sharing.is_served, sharing.environment) == (3, True, {})
+    assert (sharing.processes, sharing.is_served, sharing.environment) == (mps.PROCESSES, True, {})
     assert service.says() == []
 
 
@@ -200,7 +200,7 @@ def test_the_real_probe_says_what_is_missing_where_there_is_no_driver() -> None:
 
 
 @pytest.mark.usefixtures("service")
-@pytest.mark.parametrize(("gigabytes", "processes"), [(140, 3), (40, 2), (24, 1)])
+@pytest.mark.parametrize(("gigabytes", "processes"), [(140, 6), (80, 5), (40, 2), (24, 1)])
 def test_no_more_processes_than_the_gpu_has_memory_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gigabytes: int, processes: int
 ) -> None:

@@ -13,7 +13,15 @@ from .groups import grouped, shares_steps
 from .memory import DataSize, memory_of_process, reason
 from .mps import shared_gpus
 from .progress import Progress
-from .schedule import Planned, divided, expect, longest_first, part_numbers
+from .schedule import (
+    Planned,
+    divided,
+    expect,
+    longest_first,
+    part_numbers,
+    short_first,
+    short_slots,
+)
 from .workers import Order, Team, asked
 
 
@@ -112,16 +120,22 @@ def _on_gpus(
     with shared_gpus(devices, planned, wanted, progress.note) as sharing:
         # Where a GPU has several processes, all GPUs have their first before one has a second.
         slots = [device for _ in range(sharing.processes) for device in devices]
-        parts = planned
+        parts, ways = planned, [order.cells]
         if len(slots) > 1:
-            parts = longest_first(divided(planned, len(slots)))
+            short = short_slots(len(devices), sharing.processes)
+            parts = longest_first(divided(planned, len(slots), short))
             order = replace(order, cells=_cells(parts))
+            ways = [order.cells] * (len(slots) - short)
+            ways += [_cells([parts[n] for n in short_first([s for _, s in parts])])] * short
         if len(parts) > len(planned):
             order = replace(order, parts=part_numbers(parts))
         slots = slots[: len(parts)]
         if len(devices) > 1 and not sharing.is_served:
             progress.note(f"{_processes(len(slots))}: one group at a time on {', '.join(devices)}")
-        orders = [replace(order, device=device, sharing=sharing.processes) for device in slots]
+        orders = [
+            replace(order, cells=way, device=device, sharing=sharing.processes)
+            for device, way in zip(slots, ways, strict=False)
+        ]
         if sharing.is_served:
             yield Crew(order, orders, True, sharing.environment)
         else:

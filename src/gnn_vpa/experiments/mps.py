@@ -26,18 +26,18 @@ from ..errors import UsageError
 from .memory import in_bytes
 from .schedule import Planned
 
-PROCESSES = 3
-"""On each GPU, where nobody asks for another number. Seen on an H200."""
+# How much faster processes are together than one is, by their number. Seen on an H200.
+_GAIN = {1: 1.0, 2: 1.19, 3: 1.25, 4: 1.31, 5: 1.35, 6: 1.36}
 
-GAIN = 1.19
-"""How much faster two processes are together than one, on an H200."""
+PROCESSES = max(_GAIN)
+"""On each GPU, where nobody asks for another number: a seventh would gain next to nothing."""
 
 CONTROL = "nvidia-cuda-mps-control"
 """The program that starts the service, asks it and ends it."""
 
-# Processes start for ten seconds, and several are GAIN times as fast as one: from about a minute
-# of one process on they pay, or three minutes of three that share a GPU (`typical_paces`).
-_LEAST_S = 180.0
+# Processes start for ten seconds, and save a quarter of what one would take (`_GAIN`): they pay
+# from a minute of one process on (`typical_paces`).
+_LEAST_S = 60.0
 _LEAST_GROUPS = 3  # for each GPU
 _ROOM = 16 * 10**9  # bytes of a GPU for each process: the paper's largest groups take 3
 _PROBE = Path(__file__).with_name("_gpu_probe.py")
@@ -118,6 +118,18 @@ def processes_for(
     if workers:
         return workers
     return PROCESSES if _pays(devices, planned) and _obstacle() is None else 1
+
+
+def gain(processes: int) -> float:
+    """Return how much faster so many processes on a GPU are together than one is.
+
+    Example:
+        >>> gain(1), gain(2)
+        (1.0, 1.19)
+        >>> gain(PROCESSES) == gain(PROCESSES + 1)
+        True
+    """
+    return _GAIN[min(processes, PROCESSES)]
 
 
 def _pays(devices: Sequence[str], planned: Sequence[Planned]) -> bool:
