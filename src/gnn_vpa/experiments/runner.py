@@ -12,7 +12,7 @@ from ..training import own
 from ..training.checks import check_precision, check_targets
 from ..training.room import share_gpu
 from ..training.workers import Killed
-from .afterwards import add_ceilings, add_signals
+from .afterwards import Afterwards
 from .baselines import obstacle
 from .cell import Cell
 from .crew import Crew, gather
@@ -121,6 +121,7 @@ def run_grid(
             check_locks(Path(out) / LIVE)
             journal = stack.enter_context(Journal(out, devices[0]))
             progress = Several(progress, journal, board or Progress())
+        afterwards = Afterwards(store, cells, data, progress)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending and cluster is not None:
             run_on(
@@ -142,12 +143,12 @@ def run_grid(
                 try:
                     with gather(order, devices, data, workers, progress) as crew:
                         rescue = Rescue(crew.mine, progress)
-                        _Worker(store, session, data, progress, crew.mine, rescue).run_with(crew)
+                        worker = _Worker(store, session, data, progress, crew.mine, rescue)
+                        worker.run_with(crew, afterwards)
                 finally:
                     release_abandoned(checkpoints)
             store.end(session)
-        add_signals(store, cells, data, progress)
-        add_ceilings(store, cells, data)
+        afterwards.complete()
     if board is not None:
         board.complete(cells, out)
     with suppress(OSError):  # there is none, or another process still uses it
@@ -228,21 +229,22 @@ class _Worker:
         if self.rescue is not None:
             self.rescue.check()
 
-    def run_with(self, crew: Crew) -> None:
+    def run_with(self, crew: Crew, afterwards: Afterwards) -> None:
         """Run each cell once, together with processes beside this one."""
         watched = crew.is_watched
         with Assistants(crew.others, crew.environment, alone=watched) as others:
             if watched:
-                self._watch(others)
+                self._watch(others, afterwards)
             if not watched or self.ledger.unreported:
                 with single_thread(self.order.device):
                     self.run()
 
-    def _watch(self, others: Assistants) -> None:
+    def _watch(self, others: Assistants, afterwards: Afterwards) -> None:
         """Let other processes train, and tell what they finish, until they have left."""
         while others.are_at_work():
             self.ledger.look_around()
-            time.sleep(_POLL_S)
+            if not afterwards.advance():
+                time.sleep(_POLL_S)
         self.ledger.look_around()
         if left := len(self.ledger.unreported):
             self.progress.note(
