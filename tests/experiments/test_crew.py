@@ -33,6 +33,7 @@ from gnn_vpa.experiments import (
 from gnn_vpa.experiments.crew import Crew, gather
 from gnn_vpa.experiments.ledger import Ledger
 from gnn_vpa.experiments.mps import Sharing
+from gnn_vpa.experiments.standby import Standby
 from gnn_vpa.experiments.store import query
 from gnn_vpa.experiments.workers import Order
 from gnn_vpa.graphs import GraphSet
@@ -88,7 +89,12 @@ class Threads:
     environments: ClassVar[list[Mapping[str, str]]] = []  # of all that were made
 
     def __init__(
-        self, orders: Sequence[Order], environment: Mapping[str, str], *, alone: bool
+        self,
+        orders: Sequence[Order],
+        environment: Mapping[str, str],
+        *,
+        alone: bool,
+        standby: Standby,
     ) -> None:
         self.environments.append(environment)
         self._threads = [

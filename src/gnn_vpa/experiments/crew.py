@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
 
 from ..graphs import GraphSet
 from ..host import Host
@@ -11,7 +13,7 @@ from .cell import Cell
 from .estimate import paces_of_run
 from .groups import grouped, shares_steps
 from .memory import DataSize, memory_of_process, reason
-from .mps import shared_gpus
+from .mps import processes_for, shared_gpus
 from .progress import Progress
 from .schedule import (
     Planned,
@@ -22,6 +24,8 @@ from .schedule import (
     short_first,
     short_slots,
 )
+from .standby import Standby
+from .store import finished
 from .workers import Order, Team, asked
 
 
@@ -114,8 +118,7 @@ def _on_gpus(
     progress: Progress,
 ) -> Iterator[Crew]:
     planned = _expected(order, data)
-    wanted = workers.cells if isinstance(workers, Team) else workers or asked()
-    if wanted is not None:
+    if (wanted := _wanted(workers)) is not None:
         wanted = min(wanted, len(order.cells))
     with shared_gpus(devices, planned, wanted, progress.note) as sharing:
         # Where a GPU has several processes, all GPUs have their first before one has a second.
@@ -140,6 +143,32 @@ def _on_gpus(
             yield Crew(order, orders, True, sharing.environment)
         else:
             yield Crew(orders[0], orders[1:])
+
+
+def ahead(
+    cells: Sequence[Cell], out: str | Path, devices: Sequence[str], workers: int | Team | None
+) -> Standby:
+    """Return processes to start before data are read, where several are going to share a GPU.
+
+    That is told by what is known of the data without them. Where a part is finished it is not known
+    which, so that none are started.
+
+    Example:
+        >>> with ahead([], "runs/none", ["cpu"], workers=4) as standby:
+        ...     standby.dismiss()
+    """
+    count = 0
+    if shares_steps(devices[0]) and not finished(out):
+        planned = expect(grouped(cells, devices[0]))
+        known = [each for each in planned if isfinite(each.seconds)]
+        each = processes_for(devices, known, _wanted(workers))
+        count = each * len(devices) if each > 1 else 0
+    return Standby(min(count, len(cells)))
+
+
+def _wanted(workers: int | Team | None) -> int | None:
+    """Return how many processes are asked for on each GPU, if any number is."""
+    return workers.cells if isinstance(workers, Team) else workers or asked()
 
 
 def _processes(count: int) -> str:

@@ -15,7 +15,7 @@ from ..training.workers import Killed
 from .afterwards import Afterwards
 from .baselines import obstacle
 from .cell import Cell
-from .crew import Crew, gather
+from .crew import Crew, ahead, gather
 from .devices import resolve_devices
 from .dispatch import Cluster, run_on
 from .finals import chosen
@@ -31,6 +31,7 @@ from .progress import Progress, Several
 from .provenance import device_name
 from .remarks import remarks
 from .rescue import Rescue
+from .standby import Standby
 from .store import Store, dataset_names
 from .store import finished as finished_in
 from .tensorboard import TensorBoard
@@ -94,11 +95,14 @@ def run_grid(
         raise UsageError("--workers: with --ray there are as many as nodes have cores or GPUs")
     devices = resolve_devices(device) if cluster is None else [cluster.device(device)]
     checkpoints = Path(out) / CHECKPOINTS
-    found = identify(cells, data_dir, dataset_names(out))
-    pending = _checked(found, finished_in(out))  # what is refused leaves no folder behind
-    trained = [(cell.task, cell.protocol) for cell in pending if cell.protocol is not None]
-    check_precision(trained, is_gpu=devices[0].startswith("cuda"))
-    with Store(out) as store, ExitStack() as stack:
+    with ExitStack() as stack:
+        here = cells if cluster is None else []
+        standby = stack.enter_context(ahead(here, out, devices, workers))
+        found = identify(cells, data_dir, dataset_names(out))
+        pending = _checked(found, finished_in(out))  # what is refused leaves no folder behind
+        trained = [(cell.task, cell.protocol) for cell in pending if cell.protocol is not None]
+        check_precision(trained, is_gpu=devices[0].startswith("cuda"))
+        store = stack.enter_context(Store(out))
         finished = store.finished()
         tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
@@ -144,7 +148,7 @@ def run_grid(
                     with gather(order, devices, data, workers, progress) as crew:
                         rescue = Rescue(crew.mine, progress)
                         worker = _Worker(store, session, data, progress, crew.mine, rescue)
-                        worker.run_with(crew, afterwards)
+                        worker.run_with(crew, standby, afterwards)
                 finally:
                     release_abandoned(checkpoints)
             store.end(session)
@@ -229,10 +233,10 @@ class _Worker:
         if self.rescue is not None:
             self.rescue.check()
 
-    def run_with(self, crew: Crew, afterwards: Afterwards) -> None:
+    def run_with(self, crew: Crew, standby: Standby, afterwards: Afterwards) -> None:
         """Run each cell once, together with processes beside this one."""
         watched = crew.is_watched
-        with Assistants(crew.others, crew.environment, alone=watched) as others:
+        with Assistants(crew.others, crew.environment, alone=watched, standby=standby) as others:
             if watched:
                 self._watch(others, afterwards)
             if not watched or self.ledger.unreported:
