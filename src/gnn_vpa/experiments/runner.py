@@ -27,6 +27,7 @@ from .journal_files import sweep
 from .kept import is_kept, kept_keys
 from .ledger import Entry, Ledger, tidy
 from .locks import check_locks, release_abandoned
+from .on_demand import OnDemand
 from .progress import Progress, Several
 from .provenance import device_name
 from .remarks import remarks
@@ -170,17 +171,15 @@ def assist(order: Order, progress: Progress) -> None:
     """Run cells beside the process that `run_grid` was called in, as it asks for."""
     with Store(order.out) as store:
         finished = store.finished()
-        found = identify(order.cells, order.data_dir, dataset_names(order.out))
-        pending = [cell for cell in found.cells if cell.key not in finished]
+        pending = [cell for cell in order.cells if cell.key not in finished]
         if pending:
-            _register(store, found)
             share_gpu(order.sharing)
             session = store.begin(device_name(order.device), {})
-            mine = replace(order, cells=pending)
+            mine, data = replace(order, cells=pending), OnDemand(pending, order.data_dir)
             with single_thread(order.device), Journal(order.out, order.device) as journal:
                 board = None if order.tensorboard is None else TensorBoard(order.tensorboard)
                 told = Several(progress, journal, board or Progress())
-                _Worker(store, session, found.data, told, mine).run()
+                _Worker(store, session, data, told, mine).run()
             store.end(session)
 
 

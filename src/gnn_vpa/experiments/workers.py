@@ -121,7 +121,7 @@ class Order:
     """What a process beside this one is asked to do.
 
     Attributes:
-        cells: The cells to run, those that others run left out.
+        cells: The cells to run, identified, those that others run left out.
         out: Folder of the run.
         data_dir: A folder to look for data in first.
         device: Where to train.
