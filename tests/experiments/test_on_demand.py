@@ -42,9 +42,7 @@ def test_what_has_changed_since_is_refused(
     asked: list[str], toy: GraphSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = OnDemand(cells := _cells())
-    monkeypatch.setattr(
-        identity, "load", lambda *_: replace(toy, name="MUTAG", y=toy.y[[1, 0]].repeat(20))
-    )
+    monkeypatch.setattr(identity, "load", lambda *_: replace(toy, name="MUTAG", y=1 - toy.y))
     with pytest.raises(GnnVpaError, match="MUTAG is not what it was when the run began"):
         data[cells[0].content]
 
