@@ -9,7 +9,7 @@ from ..training import Task
 from ..training.workers import one_thread
 from .cell import Cell
 from .progress import Progress
-from .signals import initial_signals
+from .signals import Signal, initial_signals
 from .store import Store
 
 _ROUNDS = 5  # of message passing that a ceiling is for: as many layers as our models have, or more
@@ -21,8 +21,8 @@ _Features = tuple[str, FeatureKind]  # of the data of this content
 class Afterwards:
     """The signal that each method starts with, and the best accuracy that there can be.
 
-    All of it can be had when a run's cells are finished. A process that only watches others has the
-    time before: it does a piece now and then.
+    A process that only watches others has the time to compute it meanwhile, a piece now and then;
+    a method's signal is recorded beside its folds, when its cells are finished.
 
     Args:
         store: The results; data are registered.
@@ -38,7 +38,8 @@ class Afterwards:
         self._is_stuck = False
         self._told: set[str] = set()
         self._methods: dict[_Method, list[Cell]] = {}
-        recorded = store.finished() - store.without_signals()
+        self._computed: dict[_Method, list[Signal]] = {}
+        recorded = self._recorded()
         for cell in cells:
             is_trained = cell.protocol is not None and cell.selection is None
             if is_trained and cell.content in data and cell.key not in recorded:
@@ -47,23 +48,32 @@ class Afterwards:
         self._features: dict[_Features, None] = {each: None for each in asked if self._has(*each)}
 
     def advance(self) -> bool:
-        """Do a piece that can be done by now, and say whether there was one.
+        """Do a piece, and say whether there was one.
 
         What fails does not end a run that is at work: it fails again, and is raised, in `complete`.
         """
         if self._is_stuck:
             return False
         try:
-            if self._features:
-                self._add_ceiling(next(iter(self._features)))
-                return True
-            lacking = self._store.without_signals()
-            for method, cells in self._methods.items():
-                if all(cell.key in lacking for cell in cells):  # all of them are finished
-                    self._add_signals(method, cells)
-                    return True
+            return self._advance()
         except Exception:
             self._is_stuck = True
+            return False
+
+    def _advance(self) -> bool:
+        if self._features:
+            self._add_ceiling(next(iter(self._features)))
+            return True
+        lacking = self._store.without_signals()
+        for method, cells in self._methods.items():
+            if method in self._computed and all(cell.key in lacking for cell in cells):
+                self._add_signals(method, cells)
+                return True
+        recorded = self._recorded()  # by another process
+        for method, cells in self._methods.items():
+            if method not in self._computed and any(cell.key not in recorded for cell in cells):
+                self._compute(method)
+                return True
         return False
 
     def complete(self) -> None:
@@ -75,8 +85,18 @@ class Afterwards:
         for features in list(self._features):
             self._add_ceiling(features)
 
+    def _recorded(self) -> set[str]:
+        return self._store.finished() - self._store.without_signals()
+
     def _add_signals(self, method: _Method, cells: Sequence[Cell]) -> None:
+        if method not in self._computed:
+            self._compute(method)
+        self._store.add_signals(cells, self._computed[method])
+        del self._methods[method], self._computed[method]
+
+    def _compute(self, method: _Method) -> None:
         content, task = method
+        signals: list[Signal] = []
         try:
             with one_thread():  # others are at work; and numbers do not depend on the cores then
                 signals = initial_signals(self._data[content], task)
@@ -88,9 +108,7 @@ class Afterwards:
                 self._progress.note(
                     f"{task.model}: its signal at the start is not recorded: {error}"
                 )
-        else:
-            self._store.add_signals(cells, signals)
-        del self._methods[method]
+        self._computed[method] = signals
 
     def _has(self, content: str, kind: FeatureKind) -> bool:
         """Say whether there is a best accuracy to be had."""
