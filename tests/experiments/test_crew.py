@@ -20,11 +20,11 @@ from gnn_vpa.experiments import (
     Store,
     Team,
     afterwards,
-    crew,
     devices,
     expand,
     grouped,
     identify,
+    mps,
     read_folds,
     run_grid,
     runner,
@@ -193,7 +193,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> Iterator[Sharing]:
         yield Sharing(workers or 3, True, {"CUDA_MPS_PIPE_DIRECTORY": "here"})
 
-    monkeypatch.setattr(crew, "shared_gpus", shared)
+    monkeypatch.setattr(mps, "shared_gpus", shared)
 
 
 def _identified(cells: Sequence[Cell]) -> list[Cell]:

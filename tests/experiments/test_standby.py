@@ -6,13 +6,16 @@ import pickle
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 import pytest
 
 from gnn_vpa import processes
 from gnn_vpa.errors import UsageError
-from gnn_vpa.experiments import Cell, Progress, crew, expand, run_grid, runner, workers
+from gnn_vpa.experiments import Cell, Progress, crew, expand, mps, run_grid, runner, workers
 from gnn_vpa.experiments import standby as standby_module
 from gnn_vpa.experiments.standby import Standby
 from gnn_vpa.experiments.workers import Assistants, Order
@@ -81,6 +84,12 @@ def test_one_that_was_killed_while_it_waited_gets_no_order(
         standby_module._end(process)
 
 
+@contextmanager
+def _two() -> Iterator[tuple[Standby, mps.Sooner]]:
+    with Standby(2) as standby:
+        yield standby, mps.Sooner()
+
+
 @pytest.mark.parametrize("error", [UsageError, KeyboardInterrupt])
 def test_where_data_are_refused_nobody_is_left(
     started: list[subprocess.Popen[bytes]],
@@ -92,7 +101,7 @@ def test_where_data_are_refused_nobody_is_left(
         assert [process.poll() for process in started] == [None, None]
         raise error
 
-    monkeypatch.setattr(runner, "ahead", lambda *_: Standby(2))
+    monkeypatch.setattr(runner, "ahead", lambda *_: _two())
     monkeypatch.setattr(runner, "identify", refuses)
     with pytest.raises(error):
         run_grid([], tmp_path / "out", device="cpu")
@@ -153,13 +162,22 @@ def _paper() -> list[Cell]:
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the multi-process service be there."""
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Let the multi-process service be there, and note what is begun ahead."""
+    found: list[object] = []
+
+    class Noted(Standby):
+        def __enter__(self) -> Self:
+            found.append(self._count)
+            return self
+
     monkeypatch.delenv("GNN_VPA_WORKERS", raising=False)
-    monkeypatch.setattr("gnn_vpa.experiments.mps._obstacle", lambda: None)
+    monkeypatch.setattr(mps, "_obstacle", lambda: None)
+    monkeypatch.setattr(mps.Sooner, "begin", lambda self, *asked: found.append(asked[::2]))
+    monkeypatch.setattr(crew, "Standby", Noted)
+    return found
 
 
-@pytest.mark.usefixtures("served")
 @pytest.mark.parametrize(
     ("cells", "devices", "workers", "count"),
     [
@@ -169,21 +187,31 @@ def served(monkeypatch: pytest.MonkeyPatch) -> None:
         (_paper(), ["cuda"], 1, 0),
         (_paper(), ["cpu"], 4, 0),
         (_paper()[:3], ["cuda"], 6, 3),
+        ([], ["cuda"], 6, 0),
         (expand(["MUTAG"], ["gin"]).cells, ["cuda"], None, 0),
         ([Cell("mine.zip", Task(model, "vpa")) for model in MODELS], ["cuda"], None, 0),
     ],
 )
 def test_they_are_started_where_several_are_going_to_share_a_gpu(
-    tmp_path: Path, cells: list[Cell], devices: list[str], workers: int | None, count: int
+    tmp_path: Path,
+    begun: list[object],
+    cells: list[Cell],
+    devices: list[str],
+    workers: int | None,
+    count: int,
 ) -> None:
-    assert crew.ahead(cells, tmp_path, devices, workers)._count == count
+    with crew.ahead(cells, tmp_path, devices, workers):
+        asked = None if workers is None else min(workers, len(cells))
+        assert begun == [*[(devices, asked)] * (count > 0), count]
 
 
-@pytest.mark.usefixtures("served", "fake_fit")
-def test_none_are_started_where_a_part_is_finished(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("fake_fit")
+def test_none_are_started_where_a_part_is_finished(tmp_path: Path, begun: list[object]) -> None:
     cells = expand(["MUTAG"], [], baselines=["majority"]).cells
     run_grid(cells, tmp_path, device="cpu")
-    assert crew.ahead(_paper(), tmp_path, ["cuda"], None)._count == 0
+    begun.clear()
+    with crew.ahead(_paper(), tmp_path, ["cuda"], None):
+        assert begun == [0]
 
 
 def test_what_they_import_does_not_call_cuda() -> None:

@@ -1,7 +1,7 @@
 """Who trains the cells of a run: how many processes, on which devices, in which order."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
@@ -13,7 +13,7 @@ from .cell import Cell
 from .estimate import paces_of_run
 from .groups import grouped, shares_steps
 from .memory import DataSize, memory_of_process, reason
-from .mps import processes_for, shared_gpus
+from .mps import Sooner, processes_for
 from .progress import Progress
 from .schedule import (
     Planned,
@@ -58,6 +58,7 @@ def gather(
     data: Mapping[str, GraphSet],
     workers: int | Team | None,
     progress: Progress,
+    sooner: Sooner | None = None,
 ) -> Iterator[Crew]:
     """Divide an order among processes, and say why so many.
 
@@ -67,6 +68,7 @@ def gather(
         data: The data, by content.
         workers: Number of processes, on each GPU where there are any; or how they share the work.
         progress: Told what was decided.
+        sooner: What was begun for it before data were read, see `ahead`.
 
     Example:
         >>> from pathlib import Path
@@ -82,7 +84,7 @@ def gather(
             yield Crew(order)
             return
     if shares_steps(order.device):
-        with _on_gpus(order, devices, data, workers, progress) as crew:
+        with _on_gpus(order, devices, data, workers, progress, sooner or Sooner()) as crew:
             yield crew
     else:
         yield _on_cores(order, data, workers, progress)
@@ -116,11 +118,11 @@ def _on_gpus(
     data: Mapping[str, GraphSet],
     workers: int | Team | None,
     progress: Progress,
+    sooner: Sooner,
 ) -> Iterator[Crew]:
     planned = _expected(order, data)
-    if (wanted := _wanted(workers)) is not None:
-        wanted = min(wanted, len(order.cells))
-    with shared_gpus(devices, planned, wanted, progress.note) as sharing:
+    wanted = _wanted(workers, order.cells)
+    with sooner.shared_gpus(devices, planned, wanted, progress.note) as sharing:
         # Where a GPU has several processes, all GPUs have their first before one has a second.
         slots = [device for _ in range(sharing.processes) for device in devices]
         parts, ways = planned, [order.cells]
@@ -145,30 +147,35 @@ def _on_gpus(
             yield Crew(orders[0], orders[1:])
 
 
+@contextmanager
 def ahead(
     cells: Sequence[Cell], out: str | Path, devices: Sequence[str], workers: int | Team | None
-) -> Standby:
-    """Return processes to start before data are read, where several are going to share a GPU.
+) -> Iterator[tuple[Standby, Sooner]]:
+    """Start processes, and what lets them share a GPU, before data are read.
 
-    That is told by what is known of the data without them. Where a part is finished it is not known
-    which, so that none are started.
+    Whether several are going to share one is told by what is known of the data without them. Where
+    a part of the cells is finished it is not known which, and nothing is started.
 
     Example:
-        >>> with ahead([], "runs/none", ["cpu"], workers=4) as standby:
+        >>> with ahead([], "runs/none", ["cpu"], workers=4) as (standby, sooner):
         ...     standby.dismiss()
     """
-    count = 0
-    if shares_steps(devices[0]) and not finished(out):
-        planned = expect(grouped(cells, devices[0]))
-        known = [each for each in planned if isfinite(each.seconds)]
-        each = processes_for(devices, known, _wanted(workers))
-        count = each * len(devices) if each > 1 else 0
-    return Standby(min(count, len(cells)))
+    with ExitStack() as stack:
+        standby, sooner = Standby(), stack.enter_context(Sooner())
+        if cells and shares_steps(devices[0]) and not finished(out):
+            planned = expect(grouped(cells, devices[0]))
+            known = [each for each in planned if isfinite(each.seconds)]
+            wanted = _wanted(workers, cells)
+            if (each := processes_for(devices, known, wanted)) > 1:
+                sooner.begin(devices, known, wanted)
+                standby = Standby(each * len(devices))
+        yield stack.enter_context(standby), sooner
 
 
-def _wanted(workers: int | Team | None) -> int | None:
+def _wanted(workers: int | Team | None, cells: Sequence[Cell]) -> int | None:
     """Return how many processes are asked for on each GPU, if any number is."""
-    return workers.cells if isinstance(workers, Team) else workers or asked()
+    wanted = workers.cells if isinstance(workers, Team) else workers or asked()
+    return None if wanted is None else min(wanted, len(cells))
 
 
 def _processes(count: int) -> str:

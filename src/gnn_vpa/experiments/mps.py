@@ -17,9 +17,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from .. import processes
 from ..errors import UsageError
@@ -102,6 +104,57 @@ def shared_gpus(
         else:
             sharing = _serve(stack, devices, workers, note)
         yield sharing
+
+
+class Sooner:
+    """`shared_gpus`, begun beside other work where it is foreseen; as a context, ended with it.
+
+    Example:
+        >>> with Sooner() as sooner, sooner.shared_gpus(["cpu"], []) as sharing:
+        ...     sharing.processes
+        1
+    """
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._notes: list[str] = []
+        self._sharing: Future[Sharing] | None = None  # that is on its way
+
+    def begin(
+        self, devices: Sequence[str], planned: Sequence[Planned], workers: int | None
+    ) -> None:
+        """Begin what `shared_gpus` will be asked for."""
+        pool = self._stack.enter_context(ThreadPoolExecutor(1))
+        context = shared_gpus(devices, planned, workers, self._notes.append)
+        self._sharing = pool.submit(self._stack.enter_context, context)
+
+    @contextmanager
+    def shared_gpus(
+        self,
+        devices: Sequence[str],
+        planned: Sequence[Planned],
+        workers: int | None = None,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> Iterator[Sharing]:
+        """Do as `shared_gpus`; what was begun serves whoever asks first."""
+        if self._sharing is None:
+            with shared_gpus(devices, planned, workers, note) as sharing:
+                yield sharing
+            return
+        with self:
+            sharing = self._sharing.result()
+            for text in self._notes:
+                note(text)
+            yield sharing
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._sharing is not None:
+            wait([self._sharing])  # it may be about to start the service
+        self._sharing = None
+        self._stack.close()
 
 
 def processes_for(

@@ -98,7 +98,7 @@ def run_grid(
     checkpoints = Path(out) / CHECKPOINTS
     with ExitStack() as stack:
         here = cells if cluster is None else []
-        standby = stack.enter_context(ahead(here, out, devices, workers))
+        standby, sooner = stack.enter_context(ahead(here, out, devices, workers))
         found = identify(cells, data_dir, dataset_names(out))
         pending = _checked(found, finished_in(out))  # what is refused leaves no folder behind
         trained = [(cell.task, cell.protocol) for cell in pending if cell.protocol is not None]
@@ -146,7 +146,7 @@ def run_grid(
                 order = Order(stage, Path(out), data_dir, devices[0], keep=keep)
                 order = replace(order, tensorboard=None if board is None else board.folder)
                 try:
-                    with gather(order, devices, data, workers, progress) as crew:
+                    with gather(order, devices, data, workers, progress, sooner) as crew:
                         rescue = Rescue(crew.mine, progress)
                         worker = _Worker(store, session, data, progress, crew.mine, rescue)
                         worker.run_with(crew, standby, afterwards)

@@ -26,11 +26,11 @@ class Standby:
         count: How many to start.
 
     Example:
-        >>> with Standby(0) as standby:
+        >>> with Standby() as standby:
         ...     standby.dismiss()
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int = 0) -> None:
         self._count = count
         self._waiting: list[subprocess.Popen[bytes]] = []
 

@@ -233,7 +233,7 @@ class Assistants:
         standby: Standby | None = None,
     ) -> None:
         self._orders, self._environment = orders, environment
-        self._standby = standby or Standby(0)
+        self._standby = standby or Standby()
         self._count = len(orders) + (not alone)
         self._assistants: list[Assistant] = []
 
