@@ -13,14 +13,22 @@ from typing import NamedTuple
 from gnn_vpa.analysis.figures._svg import WIDTH, Scale, element, path, picture, text
 from gnn_vpa.experiments import Cell, format_duration, grouped, preset
 from gnn_vpa.experiments.estimate import Pace, setting_of
-from gnn_vpa.experiments.mps import PROCESSES
-from gnn_vpa.experiments.schedule import LANES_OF_STEP, START_S, Outlook, doublings, expect, outlook
+from gnn_vpa.experiments.schedule import (
+    LANES_OF_STEP,
+    START_S,
+    Outlook,
+    doublings,
+    expect,
+    outlook,
+    short_slots,
+)
 from gnn_vpa.experiments.store import query
 from gnn_vpa.files import write_whole
 
 GPUS = doublings(256)
 SEEDS = 93  # of Table 1's 108 cells: some 10,000 cells
-SEEN_S = 980  # both tables on one H200, three processes, as far as they were seen
+_EACH = 3  # processes that shared the GPU when `results/paper` was recorded
+SEEN_S = 980  # both tables on one H200, so many processes, as far as they were seen
 _WRONG = 10.0  # of two seeds, one that took so much longer was trained by an earlier version
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, WIDTH - 16, 24, 200
 _COLOURS = ("#0072B2", "#D55E00")
@@ -33,11 +41,12 @@ Made by `python -m benchmarks scale --page` from measured times and a simulation
 once were not seen.
 
 - `--device cuda` uses every GPU that is visible, `--device cuda:0,cuda:2` some. Where NVIDIA's
-  multi-process service is installed, a long grid has three processes on each GPU, and the service
+  multi-process service is installed, a long grid has six processes on each GPU, and the service
   is started for it (`--workers N` asks for another number, `GNN_VPA_MPS=0` turns it off). On a
   CPU there is a process for each core.
 - Cells that can share every step are a group. Whoever is free takes the longest group that is
-  left. A group that is longer than its share is divided, where that makes the whole shorter.
+  left; of the processes that share a GPU, one takes short groups first, which are mostly work of
+  the host. A group that is longer than its share is divided, where that makes the whole shorter.
 - `--plan` says the same of your grid on your host: the time with 1, 2, 4, ... processes or GPUs,
   and what limits it.
 
@@ -86,7 +95,10 @@ class Grid(NamedTuple):
     @classmethod
     def of(cls, name: str, cells: Sequence[Cell], paces: Sequence[Pace]) -> "Grid":
         planned = expect(grouped(cells, "cuda"), paces)
-        ahead = [outlook(planned, PROCESSES * gpus, START_S["cuda"]) for gpus in GPUS]
+        ahead = [
+            outlook(planned, _EACH * gpus, START_S["cuda"], short=short_slots(gpus, _EACH))
+            for gpus in GPUS
+        ]
         return cls(name, len(cells), len(planned), ahead)
 
 

@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
@@ -37,6 +37,21 @@ def test_p_counts_the_signs_that_are_as_extreme() -> None:
 def test_large_samples_agree_with_scipy() -> None:
     differences = np.random.default_rng(0).normal(0.2, 1, 90)
     assert paired_wilcoxon(differences).p == wilcoxon(differences, alternative="greater").pvalue
+
+
+_SMALL = st.lists(st.integers(-4, 4).filter(bool), min_size=1, max_size=10)
+
+
+@given(_SMALL)
+@settings(max_examples=40, deadline=None)
+def test_small_samples_with_and_without_ties_are_scipys_to_the_last_bit(values: list[int]) -> None:
+    assert paired_wilcoxon(values).p == wilcoxon(values, alternative="greater").pvalue
+
+
+@pytest.mark.parametrize("pairs", [13, 14])
+def test_so_are_those_at_which_scipy_stops_counting(pairs: int) -> None:
+    values = np.random.default_rng(0).integers(1, 6, pairs) * [1, 1, -1, *[1] * (pairs - 3)]
+    assert paired_wilcoxon(values).p == wilcoxon(values, alternative="greater").pvalue
 
 
 def test_pairs_without_a_difference_are_counted_and_left_out() -> None:

@@ -16,13 +16,15 @@ import pytest
 from gnn_vpa.experiments import (
     Cell,
     Progress,
+    Signal,
     Store,
     Team,
-    crew,
+    afterwards,
     devices,
     expand,
     grouped,
     identify,
+    mps,
     read_folds,
     run_grid,
     runner,
@@ -31,10 +33,11 @@ from gnn_vpa.experiments import (
 from gnn_vpa.experiments.crew import Crew, gather
 from gnn_vpa.experiments.ledger import Ledger
 from gnn_vpa.experiments.mps import Sharing
+from gnn_vpa.experiments.standby import Standby
 from gnn_vpa.experiments.store import query
 from gnn_vpa.experiments.workers import Order
 from gnn_vpa.graphs import GraphSet
-from gnn_vpa.training import Protocol
+from gnn_vpa.training import Protocol, Task
 
 from .conftest import FakeFit
 
@@ -71,7 +74,7 @@ def trained(fake_fit: FakeFit, monkeypatch: pytest.MonkeyPatch) -> Trained:
     fake = Trained(fake_fit)
     monkeypatch.delenv("GNN_VPA_WORKERS", raising=False)
     monkeypatch.setattr(devices, "_count_gpus", lambda: 3)
-    monkeypatch.setattr(runner, "add_signals", lambda *_: None)  # slow, and of no device
+    monkeypatch.setattr(afterwards, "initial_signals", lambda *_: [])  # slow, and of no device
     monkeypatch.setattr(runner, "device_name", lambda device: f"{device} (fake)")
     monkeypatch.setattr(runner, "single_thread", lambda _: nullcontext())
     monkeypatch.setattr(runner, "Assistants", Threads)
@@ -86,7 +89,12 @@ class Threads:
     environments: ClassVar[list[Mapping[str, str]]] = []  # of all that were made
 
     def __init__(
-        self, orders: Sequence[Order], environment: Mapping[str, str], *, alone: bool
+        self,
+        orders: Sequence[Order],
+        environment: Mapping[str, str],
+        *,
+        alone: bool,
+        standby: Standby,
     ) -> None:
         self.environments.append(environment)
         self._threads = [
@@ -185,7 +193,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> Iterator[Sharing]:
         yield Sharing(workers or 3, True, {"CUDA_MPS_PIPE_DIRECTORY": "here"})
 
-    monkeypatch.setattr(crew, "shared_gpus", shared)
+    monkeypatch.setattr(mps, "shared_gpus", shared)
 
 
 def _identified(cells: Sequence[Cell]) -> list[Cell]:
@@ -217,6 +225,15 @@ def test_under_the_service_all_trainings_are_left_to_processes_beside_this_one()
     assert gathered.mine.sharing == 1  # where it must go on alone, all of the GPU is free
 
 
+@pytest.mark.usefixtures("trained", "served")
+def test_of_processes_that_share_a_gpu_one_takes_short_groups_first() -> None:
+    gathered, _ = _orders(["cuda:0", "cuda:1"], _identified(_cells()))
+    *down, one, other = [grouped(order.cells, order.device) for order in gathered.others]
+    assert all(groups == down[0] for groups in down)
+    assert one == other == down[0][::-1]  # all are short; the same groups, not only the cells
+    assert grouped(gathered.mine.cells, "cuda") == down[0]
+
+
 @pytest.mark.usefixtures("served")
 def test_this_process_watches_and_trains_what_others_leave(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -237,6 +254,35 @@ def test_this_process_watches_and_trains_what_others_leave(
     run_grid(_cells(), tmp_path / "left", device="cuda:1", progress=Noting())
     assert notes == ["All other processes have left: this one goes on with 48 cells."]
     pd.testing.assert_frame_equal(_rows(tmp_path / "served"), _rows(tmp_path / "left"))
+
+
+@pytest.mark.usefixtures("served")
+def test_signals_are_recorded_while_others_train(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_there = threading.Event()
+    asked: list[tuple[str, Task]] = []
+
+    def signals(graphs: GraphSet, task: Task) -> list[Signal]:
+        asked.append((graphs.name, task))
+        is_there.set()
+        return [Signal("convs.0", 1.0, 1.0, 1.0)]
+
+    def waiting(*args: Any, **rest: Any) -> Any:
+        outcomes = trained(*args, **rest)
+        assert len(trained.calls) == 1 or is_there.wait(20)  # the first one's signals
+        return outcomes
+
+    monkeypatch.setattr(afterwards, "initial_signals", signals)
+    monkeypatch.setattr(train_group, "fit", waiting)
+    run_grid(_cells(), tmp_path, device="cuda:1", workers=1)
+    assert sorted(asked, key=str) == sorted({*asked}, key=str)
+    methods = {
+        (row["content"], row["model"], row["aggregation"])
+        for row in query(tmp_path, "SELECT content, model, aggregation FROM cells")
+    }
+    assert len(asked) == len(methods)
+    assert query(tmp_path, "SELECT count(*) AS n FROM signals") == [{"n": len(_cells())}]
 
 
 @pytest.mark.usefixtures("trained")

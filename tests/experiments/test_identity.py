@@ -1,5 +1,6 @@
 """Results belong to the data's content: other content is another data set, by whatever name."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from gnn_vpa.experiments import (
 from gnn_vpa.experiments.identity import labels
 from gnn_vpa.graphs import AbsentError, GraphSet
 from gnn_vpa.paper import archive_content, archive_names, paper_name
-from gnn_vpa.training import Protocol, checkpoint
+from gnn_vpa.training import Protocol, Task, checkpoint
 
 from .conftest import FakeFit
 
@@ -171,6 +172,44 @@ def test_what_a_function_returns_is_asked_for_once_and_travels_to_all_processes(
     run_grid(cells.cells, tmp_path, device="cpu", workers=Team(2))
     assert calls == ["mine:graphs"]
     assert len(read_folds(tmp_path)) == 2 * 2 * 3
+
+
+def test_archives_are_read_beside_each_other_and_what_functions_return_one_after_the_other(
+    toy: GraphSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, threads = threading.Barrier(2), {}
+
+    def load(source: str | GraphSet, *_: object) -> GraphSet:
+        if isinstance(source, GraphSet):
+            return source
+        threads[source] = threading.current_thread()
+        if ":" not in source:
+            both.wait(20)  # neither is read before both have begun
+        return replace(toy, name=source, y=toy.y if ":" in source else 1 - toy.y)
+
+    monkeypatch.setattr(identity, "load", load)
+    task = Task("gin", "vpa")
+    names = ["one:graphs", "one.zip", "other:graphs", "other.zip"]
+    found = identify([Cell(name, task, source=name) for name in names])
+    assert len(found.data) == 2
+    assert [threads[name] is threading.main_thread() for name in names] == [True, False] * 2
+
+
+def test_of_several_data_sets_that_are_refused_the_first_is_named(
+    toy: GraphSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = threading.Event()
+
+    def load(source: str, *_: object) -> GraphSet:
+        if source == "first.zip":
+            later.wait(20)
+        else:
+            later.set()
+        raise UsageError(f"{source} is refused")
+
+    monkeypatch.setattr(identity, "load", load)
+    with pytest.raises(UsageError, match=r"first\.zip is refused"):
+        identify([Cell(name, Task("gin", "vpa")) for name in ("first.zip", "second.zip")])
 
 
 def test_data_that_change_while_a_run_goes_on_are_refused(toy: GraphSet) -> None:

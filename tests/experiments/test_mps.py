@@ -4,16 +4,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from gnn_vpa.errors import UsageError
 from gnn_vpa.experiments import Cell, Group, mps
-from gnn_vpa.experiments.mps import Sharing, shared_gpus
+from gnn_vpa.experiments.mps import Sharing, Sooner, shared_gpus
 from gnn_vpa.experiments.schedule import Planned
 from gnn_vpa.training import Task
 
@@ -96,7 +97,44 @@ def test_it_is_started_for_a_run_and_ended_with_it(service: Service) -> None:
         assert "CUDA_MPS_PIPE_DIRECTORY" not in os.environ
     assert service.says() == ["started", "ended"]
     assert not folder.parent.exists()
-    assert notes == ["3 processes on cuda, which share it by NVIDIA's multi-process service."]
+    assert notes == ["6 processes on cuda, which share it by NVIDIA's multi-process service."]
+
+
+def test_what_is_begun_beside_other_work_serves_whoever_asks_first(service: Service) -> None:
+    notes: list[str] = []
+    with Sooner() as sooner:
+        sooner.begin(["cuda"], _LONG, 2)
+        with sooner.shared_gpus(["cuda"], _LONG, 2, notes.append) as sharing:
+            assert (sharing.processes, sharing.is_served) == (2, True)
+            assert service.says() == ["started"]
+        assert service.says() == ["started", "ended"]
+        with sooner.shared_gpus(["cuda"], _LONG, None, notes.append) as sharing:
+            assert sharing.processes == mps.PROCESSES
+    assert service.says() == ["started", "ended"] * 2
+    assert [note[:11] for note in notes] == ["2 processes", "6 processes"]
+
+
+def test_what_nobody_asks_for_ends_with_the_run(service: Service) -> None:
+    with suppress(UsageError), Sooner() as sooner:
+        sooner.begin(["cuda"], _LONG, None)
+        raise UsageError("data are refused")
+    assert service.says() == ["started", "ended"]
+
+
+def test_it_is_begun_while_other_work_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_done = threading.Event()
+
+    @contextmanager
+    def slow(*_: object) -> Iterator[Sharing]:
+        assert is_done.wait(20)
+        yield Sharing(2, True)
+
+    monkeypatch.setattr(mps, "shared_gpus", slow)
+    with Sooner() as sooner:
+        sooner.begin(["cuda"], _LONG, None)
+        is_done.set()  # by other work
+        with sooner.shared_gpus(["cuda"], _LONG) as sharing:
+            assert sharing.processes == 2
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
@@ -130,7 +168,7 @@ def test_the_service_sees_all_gpus_and_processes_those_that_are_visible(
 def test_a_service_that_runs_already_is_used_and_left_alone(service: Service) -> None:
     (service.folder / "default" / "running").touch()
     sharing, _ = _share()
-    assert (sharing.processes, sharing.is_served, sharing.environment) == (3, True, {})
+    assert (sharing.processes, sharing.is_served, sharing.environment) == (mps.PROCESSES, True, {})
     assert service.says() == []
 
 
@@ -200,7 +238,7 @@ def test_the_real_probe_says_what_is_missing_where_there_is_no_driver() -> None:
 
 
 @pytest.mark.usefixtures("service")
-@pytest.mark.parametrize(("gigabytes", "processes"), [(140, 3), (40, 2), (24, 1)])
+@pytest.mark.parametrize(("gigabytes", "processes"), [(140, 6), (80, 5), (40, 2), (24, 1)])
 def test_no_more_processes_than_the_gpu_has_memory_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gigabytes: int, processes: int
 ) -> None:

@@ -26,11 +26,14 @@ def test_gpus_have_several_processes_where_the_service_is_there(
     monkeypatch.delenv("GNN_VPA_WORKERS")
     monkeypatch.setattr(mps, "_obstacle", lambda: None)
     places = Places.of(["cuda"], _LONG, Team(1), is_timed=True)
-    assert str(places) == " in 3 processes on each of 1 GPU"
-    # One process would take four times 119 s.
-    assert places.outlook(_LONG, 1).seconds == pytest.approx(10 + 2 * 119 * 3 / 1.19)
-    seen = Places.of(["cuda"], _LONG, Team(1))  # in three processes: as slow as they are
-    assert seen.outlook(_LONG, 1).seconds == pytest.approx(10 + 2 * 119)
+    assert str(places) == f" in {mps.PROCESSES} processes on each of 1 GPU"
+    # One process would take twelve times 119 s.
+    at_once = mps.PROCESSES / mps.gain(mps.PROCESSES)
+    assert places.outlook(_LONG * 3, 1).seconds == pytest.approx(10 + 2 * 119 * at_once)
+    two = Places.of(["cuda"], _LONG, Team(1), workers=2, is_timed=True)
+    assert two.outlook(_LONG, 1).seconds == pytest.approx(10 + 2 * 119 * 2 / mps.gain(2))
+    seen = Places.of(["cuda"], _LONG, Team(1))  # beside each other: as slow as they are
+    assert seen.outlook(_LONG * 3, 1).seconds == pytest.approx(10 + 2 * 119)
     monkeypatch.setattr(mps, "_obstacle", lambda: "it is not there")
     several = Places.of(["cuda:0", "cuda:1"], _LONG, Team(1))
     assert (several.each, str(several)) == (1, " on 2 GPUs")

@@ -19,10 +19,12 @@ from gnn_vpa.experiments.schedule import (
     makespan,
     outlook,
     part_numbers,
+    short_first,
+    short_slots,
 )
 from gnn_vpa.training import Protocol, Task
 
-_TIMES = st.lists(st.floats(0.1, 1000.0), min_size=1, max_size=7)
+_TIMES = st.lists(st.floats(0.1, 1000.0) | st.floats(0.1, 9.0), min_size=1, max_size=7)
 
 
 @given(_TIMES, st.integers(1, 3))
@@ -54,6 +56,33 @@ def test_no_schedule_beats_the_work_and_the_longest(
     assert isclose(makespan(seconds, 1, start, first=0.0), sum(seconds))
 
 
+@given(_TIMES, st.integers(1, 5), st.integers(0, 5))
+@settings(max_examples=60, deadline=None)
+def test_slots_for_short_groups_take_what_is_left_like_all_others(
+    seconds: list[float], slots: int, short: int
+) -> None:
+    short = min(short, slots)
+    down = [*enumerate(sorted(seconds, reverse=True))]
+    up, free = [down[n] for n in short_first([s for _, s in down])], [0.0] * slots
+    assert sorted(up) == down
+    while down:
+        slot = free.index(min(free))
+        group = (up if slot >= slots - short else down)[0]
+        free[slot] += group[1]
+        up.remove(group)
+        down.remove(group)
+    assert makespan(seconds, slots, short=short) == max(free)
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+def test_the_papers_tables_end_as_evenly_where_one_process_takes_short_groups_first(
+    gpus: int,
+) -> None:
+    seconds = [each.seconds for each in expect(grouped(preset("paper"), "cuda"))]
+    slots = 6 * gpus
+    assert makespan(seconds, slots, short=short_slots(gpus, 6)) <= 1.04 * makespan(seconds, slots)
+
+
 def _planned(seeds: int, *aggrs: str) -> list[Planned]:
     protocol = Protocol(epochs=10)
     cells = expand(["NCI1"], ["gin", "gcn"], aggrs, protocol=protocol, seeds=range(seeds)).cells
@@ -65,15 +94,16 @@ def _planned(seeds: int, *aggrs: str) -> list[Planned]:
 @settings(max_examples=15, deadline=None)
 def test_parts_have_every_cell_once_and_are_groups_again(seeds: int, slots: int) -> None:
     planned = _planned(seeds, "sum", "mean", "max", "vpa")
-    parts = divided(planned, slots)
+    short = slots // 3
+    parts = divided(planned, slots, short)
     cells = [cell for part in parts for cell in part.group.cells]
     assert sorted(map(str, cells)) == sorted(str(c) for p in planned for c in p.group.cells)
     again = grouped(cells, "cuda", part_numbers(parts))
     assert {frozenset(g.cells) for g in again} == {frozenset(p.group.cells) for p in parts}
     for group in again:  # as many runs of each method
         assert len(group.cells) == len(group.methods) * len(group.runs)
-    assert makespan([p.seconds for p in parts], slots) <= makespan(
-        [p.seconds for p in planned], slots
+    assert makespan([p.seconds for p in parts], slots, short=short) <= makespan(
+        [p.seconds for p in planned], slots, short=short
     ) * (1 + 1e-9)
 
 
@@ -90,6 +120,7 @@ def test_groups_that_fit_stay_whole() -> None:
     planned = expect(grouped(preset("paper"), "cuda"))
     for slots in (1, 2, 3, 4, 6, 8):
         assert divided(planned, slots) == planned
+        assert divided(planned, slots, short=1) == planned
 
 
 def test_what_is_not_known_goes_first_and_is_never_divided() -> None:

@@ -75,7 +75,7 @@ def show_plan(
     if is_timed and not is_here:
         sizes_here = {content: DataSize.of(graphs) for content, graphs in found.data.items()}
         paces = typical_paces(rest, sizes_here)
-        basis = "as an H200 would take that three processes share: no GPU is here to tell"
+        basis = "as an H200 would take: no GPU is here to tell"
     elif is_timed:
         with progress("Training each model for a moment to see how quick it is here"):
             paces = time_models(rest, data_dir=data_dir, device=device)

@@ -1,8 +1,10 @@
 """Who trains the cells of a run: how many processes, on which devices, in which order."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
 
 from ..graphs import GraphSet
 from ..host import Host
@@ -11,9 +13,19 @@ from .cell import Cell
 from .estimate import paces_of_run
 from .groups import grouped, shares_steps
 from .memory import DataSize, memory_of_process, reason
-from .mps import shared_gpus
+from .mps import Sooner, processes_for
 from .progress import Progress
-from .schedule import Planned, divided, expect, longest_first, part_numbers
+from .schedule import (
+    Planned,
+    divided,
+    expect,
+    longest_first,
+    part_numbers,
+    short_first,
+    short_slots,
+)
+from .standby import Standby
+from .store import finished
 from .workers import Order, Team, asked
 
 
@@ -46,6 +58,7 @@ def gather(
     data: Mapping[str, GraphSet],
     workers: int | Team | None,
     progress: Progress,
+    sooner: Sooner | None = None,
 ) -> Iterator[Crew]:
     """Divide an order among processes, and say why so many.
 
@@ -55,6 +68,7 @@ def gather(
         data: The data, by content.
         workers: Number of processes, on each GPU where there are any; or how they share the work.
         progress: Told what was decided.
+        sooner: What was begun for it before data were read, see `ahead`.
 
     Example:
         >>> from pathlib import Path
@@ -70,7 +84,7 @@ def gather(
             yield Crew(order)
             return
     if shares_steps(order.device):
-        with _on_gpus(order, devices, data, workers, progress) as crew:
+        with _on_gpus(order, devices, data, workers, progress, sooner or Sooner()) as crew:
             yield crew
     else:
         yield _on_cores(order, data, workers, progress)
@@ -104,28 +118,64 @@ def _on_gpus(
     data: Mapping[str, GraphSet],
     workers: int | Team | None,
     progress: Progress,
+    sooner: Sooner,
 ) -> Iterator[Crew]:
     planned = _expected(order, data)
-    wanted = workers.cells if isinstance(workers, Team) else workers or asked()
-    if wanted is not None:
-        wanted = min(wanted, len(order.cells))
-    with shared_gpus(devices, planned, wanted, progress.note) as sharing:
+    wanted = _wanted(workers, order.cells)
+    with sooner.shared_gpus(devices, planned, wanted, progress.note) as sharing:
         # Where a GPU has several processes, all GPUs have their first before one has a second.
         slots = [device for _ in range(sharing.processes) for device in devices]
-        parts = planned
+        parts, ways = planned, [order.cells]
         if len(slots) > 1:
-            parts = longest_first(divided(planned, len(slots)))
+            short = short_slots(len(devices), sharing.processes)
+            parts = longest_first(divided(planned, len(slots), short))
             order = replace(order, cells=_cells(parts))
+            ways = [order.cells] * (len(slots) - short)
+            ways += [_cells([parts[n] for n in short_first([s for _, s in parts])])] * short
         if len(parts) > len(planned):
             order = replace(order, parts=part_numbers(parts))
         slots = slots[: len(parts)]
         if len(devices) > 1 and not sharing.is_served:
             progress.note(f"{_processes(len(slots))}: one group at a time on {', '.join(devices)}")
-        orders = [replace(order, device=device, sharing=sharing.processes) for device in slots]
+        orders = [
+            replace(order, cells=way, device=device, sharing=sharing.processes)
+            for device, way in zip(slots, ways, strict=False)
+        ]
         if sharing.is_served:
             yield Crew(order, orders, True, sharing.environment)
         else:
             yield Crew(orders[0], orders[1:])
+
+
+@contextmanager
+def ahead(
+    cells: Sequence[Cell], out: str | Path, devices: Sequence[str], workers: int | Team | None
+) -> Iterator[tuple[Standby, Sooner]]:
+    """Start processes, and what lets them share a GPU, before data are read.
+
+    Whether several are going to share one is told by what is known of the data without them. Where
+    a part of the cells is finished it is not known which, and nothing is started.
+
+    Example:
+        >>> with ahead([], "runs/none", ["cpu"], workers=4) as (standby, sooner):
+        ...     standby.dismiss()
+    """
+    with ExitStack() as stack:
+        standby, sooner = Standby(), stack.enter_context(Sooner())
+        if cells and shares_steps(devices[0]) and not finished(out):
+            planned = expect(grouped(cells, devices[0]))
+            known = [each for each in planned if isfinite(each.seconds)]
+            wanted = _wanted(workers, cells)
+            if (each := processes_for(devices, known, wanted)) > 1:
+                sooner.begin(devices, known, wanted)
+                standby = Standby(each * len(devices))
+        yield stack.enter_context(standby), sooner
+
+
+def _wanted(workers: int | Team | None, cells: Sequence[Cell]) -> int | None:
+    """Return how many processes are asked for on each GPU, if any number is."""
+    wanted = workers.cells if isinstance(workers, Team) else workers or asked()
+    return None if wanted is None else min(wanted, len(cells))
 
 
 def _processes(count: int) -> str:

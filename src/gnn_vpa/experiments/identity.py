@@ -1,7 +1,8 @@
 """Which data set is which: by its content, whatever it is called and wherever it comes from."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from .cell import Cell, Target
 
 _Asked = tuple[str | GraphSet, Target]
 
+_AT_ONCE = 4  # archives that are read beside each other: most of that does without Python's lock
 _SHORTEST = 4  # digits of a content's SHA-256 that are shown
 _LONGEST = 64
 
@@ -70,10 +72,11 @@ def identify(
     names = dict(known or {})
     contents: dict[_Asked, str] = {}
     divisions: dict[tuple[Division, str], Division] = {}
+    loadings = _load_all(map(_asked, cells), data_dir)
     for cell in cells:
         asked = _asked(cell)
         if asked not in contents:
-            contents[asked] = _load(asked, data_dir, data, absent)
+            contents[asked] = _add(asked, loadings, data, absent)
         content = contents[asked]
         if (cell.division, content) not in divisions:
             divisions[cell.division, content] = _divide(cell, content, data, absent)
@@ -188,16 +191,35 @@ def _with_usual_metric(cell: Cell, usual: str) -> dict[str, Any]:
     return changed
 
 
-def _load(
+_Loading = Callable[[], GraphSet]
+
+
+def _load_all(asked: Iterable[_Asked], data_dir: str | Path | None) -> dict[_Asked, _Loading]:
+    """Read archives beside each other, and return how each data set is had, or its error raised."""
+
+    def loading(source: str | GraphSet, target: Target) -> _Loading:
+        return lambda: load(source, data_dir, target.column, target.kind)
+
+    loadings = {each: loading(*each) for each in asked}
+    # What a user's function does, and may not do beside another, we do not know.
+    archives = [each for each in loadings if isinstance(each[0], str) and ":" not in each[0]]
+    if len(archives) > 1:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            begun = {each: pool.submit(loadings[each]) for each in archives}
+        loadings |= {each: future.result for each, future in begun.items()}
+    return loadings
+
+
+def _add(
     asked: _Asked,
-    data_dir: str | Path | None,
+    loadings: Mapping[_Asked, _Loading],
     data: dict[str, GraphSet],
     absent: dict[str, AbsentError],
 ) -> str:
-    """Load a data set into `data`, or note that it is absent, and return its content."""
-    source, target = asked
+    """Put a data set into `data`, or note that it is absent, and return its content."""
+    _, target = asked
     try:
-        graphs = _with_target(source, target, data_dir)
+        graphs = loadings[asked]()
     except AbsentError as error:
         content = archive_content(error.archive)
         if content is None or target != Target():
@@ -210,10 +232,6 @@ def _load(
         graphs = replace(graphs, name=archive)
     data.setdefault(content, graphs)
     return content
-
-
-def _with_target(source: str | GraphSet, target: Target, data_dir: str | Path | None) -> GraphSet:
-    return load(source, data_dir, target.column, target.kind)
 
 
 def _benchmark(content: str) -> str | None:

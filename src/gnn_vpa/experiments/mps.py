@@ -17,27 +17,29 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from .. import processes
 from ..errors import UsageError
 from .memory import in_bytes
 from .schedule import Planned
 
-PROCESSES = 3
-"""On each GPU, where nobody asks for another number. Seen on an H200."""
+# How much faster processes are together than one is, by their number. Seen on an H200.
+_GAIN = {1: 1.0, 2: 1.19, 3: 1.25, 4: 1.31, 5: 1.35, 6: 1.36}
 
-GAIN = 1.19
-"""How much faster two processes are together than one, on an H200."""
+PROCESSES = max(_GAIN)
+"""On each GPU, where nobody asks for another number: a seventh would gain next to nothing."""
 
 CONTROL = "nvidia-cuda-mps-control"
 """The program that starts the service, asks it and ends it."""
 
-# Processes start for ten seconds, and several are GAIN times as fast as one: from about a minute
-# of one process on they pay, or three minutes of three that share a GPU (`typical_paces`).
-_LEAST_S = 180.0
+# Processes start for ten seconds, and save a quarter of what one would take (`_GAIN`): they pay
+# from a minute of one process on (`typical_paces`).
+_LEAST_S = 60.0
 _LEAST_GROUPS = 3  # for each GPU
 _ROOM = 16 * 10**9  # bytes of a GPU for each process: the paper's largest groups take 3
 _PROBE = Path(__file__).with_name("_gpu_probe.py")
@@ -104,6 +106,57 @@ def shared_gpus(
         yield sharing
 
 
+class Sooner:
+    """`shared_gpus`, begun beside other work where it is foreseen; as a context, ended with it.
+
+    Example:
+        >>> with Sooner() as sooner, sooner.shared_gpus(["cpu"], []) as sharing:
+        ...     sharing.processes
+        1
+    """
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._notes: list[str] = []
+        self._sharing: Future[Sharing] | None = None  # that is on its way
+
+    def begin(
+        self, devices: Sequence[str], planned: Sequence[Planned], workers: int | None
+    ) -> None:
+        """Begin what `shared_gpus` will be asked for."""
+        pool = self._stack.enter_context(ThreadPoolExecutor(1))
+        context = shared_gpus(devices, planned, workers, self._notes.append)
+        self._sharing = pool.submit(self._stack.enter_context, context)
+
+    @contextmanager
+    def shared_gpus(
+        self,
+        devices: Sequence[str],
+        planned: Sequence[Planned],
+        workers: int | None = None,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> Iterator[Sharing]:
+        """Do as `shared_gpus`; what was begun serves whoever asks first."""
+        if self._sharing is None:
+            with shared_gpus(devices, planned, workers, note) as sharing:
+                yield sharing
+            return
+        with self:
+            sharing = self._sharing.result()
+            for text in self._notes:
+                note(text)
+            yield sharing
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._sharing is not None:
+            wait([self._sharing])  # it may be about to start the service
+        self._sharing = None
+        self._stack.close()
+
+
 def processes_for(
     devices: Sequence[str], planned: Sequence[Planned], workers: int | None = None
 ) -> int:
@@ -118,6 +171,18 @@ def processes_for(
     if workers:
         return workers
     return PROCESSES if _pays(devices, planned) and _obstacle() is None else 1
+
+
+def gain(processes: int) -> float:
+    """Return how much faster so many processes on a GPU are together than one is.
+
+    Example:
+        >>> gain(1), gain(2)
+        (1.0, 1.19)
+        >>> gain(PROCESSES) == gain(PROCESSES + 1)
+        True
+    """
+    return _GAIN[min(processes, PROCESSES)]
 
 
 def _pays(devices: Sequence[str], planned: Sequence[Planned]) -> bool:

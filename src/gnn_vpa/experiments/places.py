@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .groups import shares_steps
-from .mps import GAIN, processes_for
-from .schedule import START_S, Outlook, Planned, outlook
+from .mps import gain, processes_for
+from .schedule import START_S, Outlook, Planned, outlook, short_slots
 from .workers import Team, asked
 
 
@@ -78,7 +78,7 @@ class Places:
         if not shares_steps(devices[0]):
             return cls("processes", team.cells * team.folds, cells=len(planned))
         each = processes_for(devices, planned, workers or asked())
-        slower = each / GAIN if is_timed and each > 1 else 1.0
+        slower = each / gain(each) if is_timed else 1.0
         return cls("GPUs", len(devices), each, slower)
 
     def outlook(self, planned: Sequence[Planned], count: int) -> Outlook:
@@ -100,7 +100,8 @@ class Places:
         planned = [Planned(group, s * self.slower / share) for group, s in planned]
         # This process is at work already, where it trains.
         trains = self.unit != "slots" and self.each == 1
-        return outlook(planned, slots, start, first=0.0 if trains else None)
+        first = 0.0 if trains else None
+        return outlook(planned, slots, start, first, short_slots(count, self.each))
 
     def __str__(self) -> str:
         several = f"{self.each} processes on each of " if self.each > 1 else ""

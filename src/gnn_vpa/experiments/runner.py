@@ -12,10 +12,10 @@ from ..training import own
 from ..training.checks import check_precision, check_targets
 from ..training.room import share_gpu
 from ..training.workers import Killed
-from .afterwards import add_ceilings, add_signals
+from .afterwards import Afterwards
 from .baselines import obstacle
 from .cell import Cell
-from .crew import Crew, gather
+from .crew import Crew, ahead, gather
 from .devices import resolve_devices
 from .dispatch import Cluster, run_on
 from .finals import chosen
@@ -27,10 +27,12 @@ from .journal_files import sweep
 from .kept import is_kept, kept_keys
 from .ledger import Entry, Ledger, tidy
 from .locks import check_locks, release_abandoned
+from .on_demand import OnDemand
 from .progress import Progress, Several
 from .provenance import device_name
 from .remarks import remarks
 from .rescue import Rescue
+from .standby import Standby
 from .store import Store, dataset_names
 from .store import finished as finished_in
 from .tensorboard import TensorBoard
@@ -94,11 +96,14 @@ def run_grid(
         raise UsageError("--workers: with --ray there are as many as nodes have cores or GPUs")
     devices = resolve_devices(device) if cluster is None else [cluster.device(device)]
     checkpoints = Path(out) / CHECKPOINTS
-    found = identify(cells, data_dir, dataset_names(out))
-    pending = _checked(found, finished_in(out))  # what is refused leaves no folder behind
-    trained = [(cell.task, cell.protocol) for cell in pending if cell.protocol is not None]
-    check_precision(trained, is_gpu=devices[0].startswith("cuda"))
-    with Store(out) as store, ExitStack() as stack:
+    with ExitStack() as stack:
+        here = cells if cluster is None else []
+        standby, sooner = stack.enter_context(ahead(here, out, devices, workers))
+        found = identify(cells, data_dir, dataset_names(out))
+        pending = _checked(found, finished_in(out))  # what is refused leaves no folder behind
+        trained = [(cell.task, cell.protocol) for cell in pending if cell.protocol is not None]
+        check_precision(trained, is_gpu=devices[0].startswith("cuda"))
+        store = stack.enter_context(Store(out))
         finished = store.finished()
         tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)
@@ -121,6 +126,7 @@ def run_grid(
             check_locks(Path(out) / LIVE)
             journal = stack.enter_context(Journal(out, devices[0]))
             progress = Several(progress, journal, board or Progress())
+        afterwards = Afterwards(store, cells, data, progress)
         progress.plan(pending, finished=sum(cell.key in finished for cell in cells))
         if pending and cluster is not None:
             run_on(
@@ -140,14 +146,14 @@ def run_grid(
                 order = Order(stage, Path(out), data_dir, devices[0], keep=keep)
                 order = replace(order, tensorboard=None if board is None else board.folder)
                 try:
-                    with gather(order, devices, data, workers, progress) as crew:
+                    with gather(order, devices, data, workers, progress, sooner) as crew:
                         rescue = Rescue(crew.mine, progress)
-                        _Worker(store, session, data, progress, crew.mine, rescue).run_with(crew)
+                        worker = _Worker(store, session, data, progress, crew.mine, rescue)
+                        worker.run_with(crew, standby, afterwards)
                 finally:
                     release_abandoned(checkpoints)
             store.end(session)
-        add_signals(store, cells, data, progress)
-        add_ceilings(store, cells, data)
+        afterwards.complete()
     if board is not None:
         board.complete(cells, out)
     with suppress(OSError):  # there is none, or another process still uses it
@@ -165,17 +171,15 @@ def assist(order: Order, progress: Progress) -> None:
     """Run cells beside the process that `run_grid` was called in, as it asks for."""
     with Store(order.out) as store:
         finished = store.finished()
-        found = identify(order.cells, order.data_dir, dataset_names(order.out))
-        pending = [cell for cell in found.cells if cell.key not in finished]
+        pending = [cell for cell in order.cells if cell.key not in finished]
         if pending:
-            _register(store, found)
             share_gpu(order.sharing)
             session = store.begin(device_name(order.device), {})
-            mine = replace(order, cells=pending)
+            mine, data = replace(order, cells=pending), OnDemand(pending, order.data_dir)
             with single_thread(order.device), Journal(order.out, order.device) as journal:
                 board = None if order.tensorboard is None else TensorBoard(order.tensorboard)
                 told = Several(progress, journal, board or Progress())
-                _Worker(store, session, found.data, told, mine).run()
+                _Worker(store, session, data, told, mine).run()
             store.end(session)
 
 
@@ -228,21 +232,22 @@ class _Worker:
         if self.rescue is not None:
             self.rescue.check()
 
-    def run_with(self, crew: Crew) -> None:
+    def run_with(self, crew: Crew, standby: Standby, afterwards: Afterwards) -> None:
         """Run each cell once, together with processes beside this one."""
         watched = crew.is_watched
-        with Assistants(crew.others, crew.environment, alone=watched) as others:
+        with Assistants(crew.others, crew.environment, alone=watched, standby=standby) as others:
             if watched:
-                self._watch(others)
+                self._watch(others, afterwards)
             if not watched or self.ledger.unreported:
                 with single_thread(self.order.device):
                     self.run()
 
-    def _watch(self, others: Assistants) -> None:
+    def _watch(self, others: Assistants, afterwards: Afterwards) -> None:
         """Let other processes train, and tell what they finish, until they have left."""
         while others.are_at_work():
             self.ledger.look_around()
-            time.sleep(_POLL_S)
+            if not afterwards.advance():
+                time.sleep(_POLL_S)
         self.ledger.look_around()
         if left := len(self.ledger.unreported):
             self.progress.note(

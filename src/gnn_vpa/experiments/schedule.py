@@ -4,6 +4,10 @@ A slot is a process that takes one group after the other: on a GPU, on a core, o
 cluster. Whoever is free takes the longest group that is left; a group that would keep one slot busy
 long after all others are done is divided beforehand, where a simulation says that this makes the
 whole shorter.
+
+Of the processes that share a GPU, one takes short groups first. They are mostly work of the host,
+which compiles and captures: left to the end, all processes would do that at once, and the GPU would
+idle. So they are trained beside long ones.
 """
 
 import heapq
@@ -20,14 +24,15 @@ START_S = {"cuda": 10.0, "cpu": 4.0}
 """Seconds until a process is at work: libraries, data, the GPU. Seen on an H200's host, and on two
 cores."""
 
-# Nanoseconds of an H200 for a node (`estimate.size_of`) of an epoch of one fold, where three
-# processes are beside each other: medians over the paper's data sets. For what nothing was seen of.
-_TYPICAL_NS = {"gin": 11.0, "gcn": 8.0, "sgc": 4.5, "gat": 14.0}
+# Nanoseconds of an H200 for a node (`estimate.size_of`) of an epoch of one fold, with one process
+# on it: medians over the paper's data sets. For what nothing was seen of.
+_TYPICAL_NS = {"gin": 4.6, "gcn": 3.3, "sgc": 1.9, "gat": 5.8}
 _OF_MAX = 3.0  # as much for max as for a linear aggregation
 LANES_OF_STEP = 18
 """Lanes share what a step costs: a group takes as long as if it had so many lanes more than it has
 (NCI1 on an H200: an epoch of 10 lanes takes 47.6 ms, of 30 lanes 81.8 ms)."""
 _WORTH = 0.97  # a division is worth it from here on: estimates are rough
+_SHORT_S = 5.0  # of one process alone: the host's work for a group takes as long
 
 
 class Planned(NamedTuple):
@@ -61,8 +66,8 @@ def expect(
     Example:
         >>> from gnn_vpa.experiments import grouped, preset
         >>> planned = expect(grouped(preset("paper"), "cuda"))
-        >>> str(longest_first(planned)[0].group)
-        'GIN+max on RDT-M5K'
+        >>> longest_first(planned)[0].group.cells[0].dataset
+        'RDT-M5K'
     """
     groups = list(groups)
     if not paces:
@@ -85,7 +90,7 @@ def typical_paces(
         >>> from gnn_vpa.training import Task
         >>> cells = [Cell("MUTAG", Task("gin", aggr)) for aggr in ("vpa", "sum", "max")]
         >>> [round(pace.seconds * 1e6) for pace in typical_paces(cells, {})]
-        [167, 501]
+        [70, 210]
     """
     found = {}
     for cell in cells:
@@ -113,8 +118,37 @@ def longest_first(planned: Iterable[Planned]) -> list[Planned]:
     return sorted(planned, key=lambda each: each.seconds, reverse=True)
 
 
+def short_first(seconds: Sequence[float]) -> list[int]:
+    """Return in which order a slot for short groups takes those that stand in `longest_first`.
+
+    First the short ones, upwards; then all others, downwards as in the other slots: what is left at
+    the end is not long.
+
+    Example:
+        >>> short_first([90.0, 30.0, 4.0, 2.0, 1.0])
+        [4, 3, 2, 0, 1]
+    """
+    is_short = [each < _SHORT_S for each in seconds]
+    short, others = ([n for n, s in enumerate(is_short) if s is which] for which in (True, False))
+    return short[::-1] + others
+
+
+def short_slots(gpus: int, each: int) -> int:
+    """Return how many slots are for short groups: one on each GPU that several share.
+
+    Example:
+        >>> short_slots(2, each=6), short_slots(2, each=1)
+        (2, 0)
+    """
+    return gpus if each > 1 else 0
+
+
 def makespan(
-    seconds: Iterable[float], slots: int, start: float = 0.0, first: float | None = None
+    seconds: Iterable[float],
+    slots: int,
+    start: float = 0.0,
+    first: float | None = None,
+    short: int = 0,
 ) -> float:
     """Return when all is done: whoever is free takes the longest that is left.
 
@@ -123,21 +157,30 @@ def makespan(
         slots: How many work side by side.
         start: When they begin.
         first: When the first of them begins; None: with the others.
+        short: How many of them take short groups first, see `short_first`.
 
     Example:
         >>> makespan([1, 3, 2, 2], slots=2), makespan([1, 3, 2, 2], slots=2, start=10.0)
         (4.0, 14.0)
         >>> makespan([1, 3, 2, 2], slots=2, start=6.0, first=0.0)
         7.0
+        >>> makespan([1, 9, 2, 7], slots=2, short=1)  # 9 here, and 1, 2 and 7 there
+        10.0
         >>> makespan([], slots=3)
         0.0
     """
-    free = [start if first is None else first] + [start] * (slots - 1)
+    free = [(start if first is None else first, 0), *((start, slot) for slot in range(1, slots))]
     heapq.heapify(free)
+    ordered = sorted(seconds, reverse=True)
+    down, up = iter(range(len(ordered))), iter(short_first(ordered))
+    taken: set[int] = set()
     end = 0.0
-    for each in sorted(seconds, reverse=True):
-        end = max(end, free[0] + each)
-        heapq.heapreplace(free, free[0] + each)
+    while len(taken) < len(ordered):
+        time, slot = free[0]
+        number = next(n for n in (up if slot >= slots - short else down) if n not in taken)
+        taken.add(number)
+        end = max(end, time + ordered[number])
+        heapq.heapreplace(free, (time + ordered[number], slot))
     return end
 
 
@@ -187,11 +230,11 @@ class _Size(NamedTuple):
         ]
 
 
-def divided(planned: Sequence[Planned], slots: int) -> list[Planned]:
+def divided(planned: Sequence[Planned], slots: int, short: int = 0) -> list[Planned]:
     """Divide groups that are too long for so many slots, where the whole becomes shorter by it.
 
     A part has the lanes of some runs or of some methods; parts together take longer than the group,
-    because lanes share what a step costs.
+    because lanes share what a step costs. For ``short`` see `makespan`.
 
     Example:
         >>> from gnn_vpa.experiments import expand, grouped
@@ -206,7 +249,7 @@ def divided(planned: Sequence[Planned], slots: int) -> list[Planned]:
         return list(planned)
     sizes = [_Size.of(each) for each in planned]
     known = [size.seconds for size in sizes if isfinite(size.seconds)]
-    cuts, best = [_Cut()] * len(sizes), makespan(known, slots) * _WORTH
+    cuts, best = [_Cut()] * len(sizes), makespan(known, slots, short=short) * _WORTH
     for share in (1, 1.5, 2, 3, 4, 6, 8):
         tried = [size.cut(sum(known) / slots / share) for size in sizes]
         seconds = [
@@ -215,7 +258,7 @@ def divided(planned: Sequence[Planned], slots: int) -> list[Planned]:
             if isfinite(size.seconds)
             for part in size.parts(cut)
         ]
-        if (length := makespan(seconds, slots)) < best:
+        if (length := makespan(seconds, slots, short=short)) < best:
             cuts, best = tried, length
     return [
         part
@@ -279,12 +322,16 @@ class Outlook(NamedTuple):
 
 
 def outlook(
-    planned: Sequence[Planned], slots: int, start: float = 0.0, first: float | None = None
+    planned: Sequence[Planned],
+    slots: int,
+    start: float = 0.0,
+    first: float | None = None,
+    short: int = 0,
 ) -> Outlook:
     """Simulate groups on so many slots, and say what limits them.
 
     Groups are divided as `run_grid` would do it; what is not known is left out. For when slots
-    begin see `makespan`.
+    begin, and how many are for short groups, see `makespan`.
 
     Example:
         >>> from gnn_vpa.training import Task
@@ -297,9 +344,10 @@ def outlook(
         Outlook(slots=4, seconds=110.0, limit='the longest group, GIN+sum on MUTAG')
     """
     known = [each for each in planned if isfinite(each.seconds)]
-    parts = divided(known, slots)
+    parts = divided(known, slots, short)
     seconds = [each.seconds for each in parts]
-    whole, alone = makespan(seconds, slots, start, first), makespan(seconds, slots)
+    whole = makespan(seconds, slots, start, first, short)
+    alone = makespan(seconds, slots, short=short)
     total, before = sum(seconds), sum(each.seconds for each in known)
     if total == 0:
         return Outlook(slots, whole, "nothing that takes time")

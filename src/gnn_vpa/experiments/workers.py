@@ -27,6 +27,7 @@ from ..training.interrupts import GRACE_S, Impatience
 from .cell import Cell
 from .groups import Group
 from .progress import Progress
+from .standby import Standby, start
 
 _log = logging.getLogger("gnn_vpa")
 
@@ -120,7 +121,7 @@ class Order:
     """What a process beside this one is asked to do.
 
     Attributes:
-        cells: The cells to run, those that others run left out.
+        cells: The cells to run, identified, those that others run left out.
         out: Folder of the run.
         data_dir: A folder to look for data in first.
         device: Where to train.
@@ -150,23 +151,23 @@ class Assistant:
     Args:
         order: What it is asked to do.
         environment: Variables that it has beside those of this process.
+        process: The process, see `standby.start`; None: a new one.
     """
 
-    def __init__(self, order: Order, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        order: Order,
+        environment: Mapping[str, str] | None = None,
+        process: "subprocess.Popen[bytes] | None" = None,
+    ) -> None:
         self._at = ""  # what it is training
         self._ended = False  # by us
-        self._process = processes.start(
-            ["-m", f"{__package__}.workers"],
-            environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        self._order = order
+        self._process = process or start()
+        self._order, self._environment = order, dict(environment or {})
 
     def attend(self) -> None:
         """Send the order, and log here what the process logs there, until it ends."""
-        content = pickle.dumps(self._order)
+        content = pickle.dumps((self._environment, self._order))
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(BrokenPipeError, ValueError):  # it was ended: its exit code tells
@@ -220,6 +221,7 @@ class Assistants:
         orders: What each of them is asked to do.
         environment: Variables that they have beside those of this process.
         alone: Whether this process leaves all trainings to them.
+        standby: Processes that wait already; the rest are started.
     """
 
     def __init__(
@@ -228,17 +230,20 @@ class Assistants:
         environment: Mapping[str, str] | None = None,
         *,
         alone: bool = False,
+        standby: Standby | None = None,
     ) -> None:
         self._orders, self._environment = orders, environment
+        self._standby = standby or Standby()
         self._count = len(orders) + (not alone)
         self._assistants: list[Assistant] = []
 
     def __enter__(self) -> Self:
         try:
             for order in self._orders:
-                assistant = Assistant(order, self._environment)
+                assistant = Assistant(order, self._environment, self._standby.take())
                 self._assistants.append(assistant)
                 threading.Thread(target=self._watch, args=(assistant,), daemon=True).start()
+            self._standby.dismiss()
         except BaseException:
             self.__exit__()
             raise
@@ -290,15 +295,21 @@ def _assist() -> None:
     """Carry out the order that arrives on standard input, until it is done or its sender gone."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may let it be ignored
     offer_to_be_killed()
-    length = int.from_bytes(sys.stdin.buffer.read(8), "big")
-    order: Order = pickle.loads(sys.stdin.buffer.read(length))
+    # What a training needs is imported while the order may still be on its way. None of it calls
+    # CUDA, which looks for variables at its first call.
+    import sklearn.model_selection  # noqa: F401
+
+    from .runner import assist
+
+    if not (length := int.from_bytes(sys.stdin.buffer.read(8), "big")):
+        _leave(0)  # there is nothing to be done
+    environment, order = pickle.loads(sys.stdin.buffer.read(length))
+    os.environ.update(environment)
     threading.Thread(target=_leave_with_sender, daemon=True).start()
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(logging.Formatter("%(levelno)d %(message)s"))
     _log.addHandler(handler)
     _log.setLevel(logging.INFO)
-    from .runner import assist
-
     try:
         assist(order, _Telling())
     except GnnVpaError as error:

@@ -215,7 +215,7 @@ def _to_csr(
     proper = keys % (nodes + 1) != 0
     keys = keys[proper]
     if attributes is None:
-        keys.sort()
+        keys.sort(kind="stable")  # files are sorted by the source: it merges their ascending runs
         first = np.ones(len(keys), bool)
         np.not_equal(keys[1:], keys[:-1], out=first[1:])
         keys = keys[first]

@@ -1,0 +1,229 @@
+"""Processes that wait for an order: they are used where there are any, and none is left over."""
+
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from gnn_vpa import processes
+from gnn_vpa.errors import UsageError
+from gnn_vpa.experiments import Cell, Progress, crew, expand, mps, run_grid, runner, workers
+from gnn_vpa.experiments import standby as standby_module
+from gnn_vpa.experiments.standby import Standby
+from gnn_vpa.experiments.workers import Assistants, Order
+from gnn_vpa.nn import MODELS
+from gnn_vpa.training import Task
+
+# It does nothing but to wait for an order, and its exit code says that it has come.
+_PROGRAM = """
+import sys
+length = int.from_bytes(sys.stdin.buffer.read(8), "big")
+if length:
+    sys.exit(len(sys.stdin.buffer.read(length)) == length and 7)
+"""
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """Let processes import nothing, and note them."""
+    found: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        arguments = ["-c", _PROGRAM]
+        found.append(processes.start(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        return found[-1]
+
+    monkeypatch.setattr(standby_module, "start", start)
+    return found
+
+
+def _order() -> Order:
+    return Order([], Path("runs/none"), None, "cpu")
+
+
+def test_those_that_wait_come_first_and_the_rest_are_started(
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    with Standby(2) as standby:
+        assert len(started) == 2
+        with Assistants([_order()] * 3, {}, alone=True, standby=standby) as others:
+            assert len(started) == 3
+            while others.are_at_work():
+                pass
+    assert [process.wait() for process in started] == [7, 7, 7]
+
+
+def test_whoever_has_no_order_is_ended_as_soon_as_all_orders_are_given(
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    with (
+        Standby(3) as standby,
+        Assistants([_order()], {}, alone=True, standby=standby),
+    ):
+        assert [process.poll() for process in started[:2]] == [-signal.SIGKILL] * 2
+        assert started[2].wait() == 7
+
+
+def test_one_that_was_killed_while_it_waited_gets_no_order(
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    with Standby(2) as standby:
+        started[1].kill()
+        started[1].wait()
+        assert standby.take() is started[0]
+        assert standby.take() is started[2]
+    for process in started:
+        standby_module._end(process)
+
+
+@contextmanager
+def _two() -> Iterator[tuple[Standby, mps.Sooner]]:
+    with Standby(2) as standby:
+        yield standby, mps.Sooner()
+
+
+@pytest.mark.parametrize("error", [UsageError, KeyboardInterrupt])
+def test_where_data_are_refused_nobody_is_left(
+    started: list[subprocess.Popen[bytes]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[BaseException],
+) -> None:
+    def refuses(*_: object) -> None:
+        assert [process.poll() for process in started] == [None, None]
+        raise error
+
+    monkeypatch.setattr(runner, "ahead", lambda *_: _two())
+    monkeypatch.setattr(runner, "identify", refuses)
+    with pytest.raises(error):
+        run_grid([], tmp_path / "out", device="cpu")
+    assert [process.poll() for process in started] == [-signal.SIGKILL] * 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_where_one_cannot_be_started_the_others_are_ended(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = standby_module.start
+
+    def fails() -> subprocess.Popen[bytes]:
+        if len(started) == 2:
+            raise OSError("no more processes")
+        return start()
+
+    monkeypatch.setattr(standby_module, "start", fails)
+    with pytest.raises(OSError, match="no more"), Standby(3):
+        pass
+    assert [process.poll() for process in started] == [-signal.SIGKILL] * 2
+
+
+@pytest.mark.parametrize("orders", [0, 1])
+def test_variables_are_set_before_the_order_is_carried_out(
+    monkeypatch: pytest.MonkeyPatch, orders: int
+) -> None:
+    seen: list[str | None] = []
+
+    def assist(order: Order, progress: Progress) -> None:
+        seen.append(os.environ.get("CUDA_MPS_PIPE_DIRECTORY"))
+
+    def leave(code: int) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", "elsewhere")
+    monkeypatch.setattr(runner, "assist", assist)
+    monkeypatch.setattr(workers, "_leave", leave)
+    monkeypatch.setattr(workers, "_leave_with_sender", lambda: None)
+    monkeypatch.setattr(workers, "offer_to_be_killed", lambda: None)
+    monkeypatch.setattr(workers, "_log", logging.getLogger("of this test"))
+    content = pickle.dumps(({"CUDA_MPS_PIPE_DIRECTORY": "here"}, _order()))
+    read, write = os.pipe()
+    with os.fdopen(read) as stdin, os.fdopen(write, "wb") as pipe:
+        pipe.write((len(content).to_bytes(8, "big") + content) * orders)
+        pipe.close()
+        monkeypatch.setattr(sys, "stdin", stdin)
+        if orders:
+            workers._assist()
+        else:
+            with pytest.raises(SystemExit, match="0"):  # its sender has gone
+                workers._assist()
+    assert seen == ["here"] * orders
+
+
+def _paper() -> list[Cell]:
+    return expand(["RDT-B", "RDT-M5K", "COLLAB"], ["gin", "gcn"]).cells
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Let the multi-process service be there, and note what is begun ahead."""
+    found: list[object] = []
+
+    class Noted(Standby):
+        def __enter__(self) -> Self:
+            found.append(self._count)
+            return self
+
+    monkeypatch.delenv("GNN_VPA_WORKERS", raising=False)
+    monkeypatch.setattr(mps, "_obstacle", lambda: None)
+    monkeypatch.setattr(mps.Sooner, "begin", lambda self, *asked: found.append(asked[::2]))
+    monkeypatch.setattr(crew, "Standby", Noted)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("cells", "devices", "workers", "count"),
+    [
+        (_paper(), ["cuda"], None, 6),
+        (_paper(), ["cuda:0", "cuda:1"], None, 12),
+        (_paper(), ["cuda"], 2, 2),
+        (_paper(), ["cuda"], 1, 0),
+        (_paper(), ["cpu"], 4, 0),
+        (_paper()[:3], ["cuda"], 6, 3),
+        ([], ["cuda"], 6, 0),
+        (expand(["MUTAG"], ["gin"]).cells, ["cuda"], None, 0),
+        ([Cell("mine.zip", Task(model, "vpa")) for model in MODELS], ["cuda"], None, 0),
+    ],
+)
+def test_they_are_started_where_several_are_going_to_share_a_gpu(
+    tmp_path: Path,
+    begun: list[object],
+    cells: list[Cell],
+    devices: list[str],
+    workers: int | None,
+    count: int,
+) -> None:
+    with crew.ahead(cells, tmp_path, devices, workers):
+        asked = None if workers is None else min(workers, len(cells))
+        assert begun == [*[(devices, asked)] * (count > 0), count]
+
+
+@pytest.mark.usefixtures("fake_fit")
+def test_none_are_started_where_a_part_is_finished(tmp_path: Path, begun: list[object]) -> None:
+    cells = expand(["MUTAG"], [], baselines=["majority"]).cells
+    run_grid(cells, tmp_path, device="cpu")
+    begun.clear()
+    with crew.ahead(_paper(), tmp_path, ["cuda"], None):
+        assert begun == [0]
+
+
+def test_what_they_import_does_not_call_cuda() -> None:
+    # CUDA looks at its first call for the service, of which these processes are told later.
+    program = """
+import torch
+def called(*_, **__): raise SystemExit("CUDA was called")
+for name in ("is_available", "device_count", "init", "_lazy_init", "get_device_capability"):
+    setattr(torch.cuda, name, called)
+import sklearn.model_selection, gnn_vpa.experiments.runner
+print("not called")
+"""
+    with processes.start(["-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"not called\n"
