@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from gnn_vpa.analysis import Setting, split_by_setting
+from gnn_vpa.analysis.once import remembering
 from gnn_vpa.errors import UsageError
 
 
@@ -89,3 +90,18 @@ def test_a_name_that_reads_like_options_is_not_taken_for_them(
     cell = {("MUTAG", "SGC", "vpa"): [0.7]}
     named, given = make_folds(cell, variant="released, K=5"), make_folds(cell, options="K=5")
     assert len(settings(named, given)) == 2
+
+
+def test_while_a_report_is_made_a_frame_is_split_once(
+    make_folds: Callable[..., pd.DataFrame],
+) -> None:
+    """Parts that are the same frames share what is computed of them."""
+    folds = make_folds({("IMDB-B", "GIN", "vpa"): [0.7]})
+
+    def part() -> pd.DataFrame:
+        ((_, found),) = split_by_setting(folds)
+        return found
+
+    assert part() is not part()
+    with remembering():
+        assert part() is part()

@@ -11,6 +11,7 @@ from gnn_vpa.errors import UsageError
 
 from ._published import is_social
 from .measure import ACCURACY, measure, metrics
+from .once import once
 from .style import BASELINES
 
 if TYPE_CHECKING:
@@ -110,24 +111,31 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
         >>> [(setting.variant, len(part)) for setting, part in split_by_setting(frame)]
         [('a', 1), ('b', 1)]
     """
+    return iter(_split(frame))
+
+
+@once
+def _split(frame: pd.DataFrame) -> list[tuple[Setting, pd.DataFrame]]:
     require_columns(frame, KEYS)
     # Curves have many rows and few distinct ones, so each of those is looked up once.
-    pairs = list(zip(frame["dataset"], frame["features"], strict=True))
-    canonical = {pair: _canonical(*pair) for pair in set(pairs)}
+    of_pair = frame.groupby(["dataset", "features"], sort=False, dropna=False, observed=True)
+    canonical = [_canonical(*pair) for pair in of_pair.size().index]
     # Frames with and without such a column may have been put together: then some rows have nothing.
     more = {n: frame[n].fillna("") if n in frame.columns else "" for n in MORE_KEYS}
-    features = [canonical[pair] for pair in pairs]
+    features = [canonical[number] for number in of_pair.ngroup()]
     division = frame["division"].fillna("") if "division" in frame.columns else ""
     keys = frame[["variant"]].assign(features=features, **more, metric=metrics(frame))
     keys = keys.assign(division=division)
     baseline = frame["model"].isin(BASELINES)
     distinct = (keys if baseline.all() else keys[~baseline]).drop_duplicates()
+    found = []
     for setting in sorted(starmap(Setting, distinct.to_numpy().tolist()), key=_rank):
         same = (keys["features"] == setting.features) & (keys["metric"] == setting.metric)
         same &= keys["division"] == setting.division
         for name in ("variant", *MORE_KEYS):
             same &= baseline | (keys[name] == getattr(setting, name))
-        yield setting, frame[same]
+        found.append((setting, frame[same]))
+    return found
 
 
 def ceilings_of(

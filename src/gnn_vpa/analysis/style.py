@@ -64,5 +64,6 @@ def in_order(names: Iterable[str], known: tuple[str, ...]) -> list[str]:
         >>> in_order(["mine", "PTC", "MUTAG", "PTC"], DATASETS)
         ['MUTAG', 'PTC', 'mine']
     """
-    distinct = set(names)
+    # A column of a frame has many rows, and goes through them quicker than Python does.
+    distinct = set(names.unique() if hasattr(names, "unique") else names)
     return [name for name in known if name in distinct] + sorted(distinct.difference(known))

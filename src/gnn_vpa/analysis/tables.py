@@ -11,6 +11,7 @@ from ..aggregations import ordered
 from .comparison import AVERAGE, compare_with_paper
 from .format import mean_std
 from .measure import Measure, measure, measure_of
+from .once import once
 from .settings import Setting
 from .significance import missing_pairs, overall_tests
 from .style import BASELINES, DATASETS, MODELS, in_order, method_label
@@ -137,6 +138,7 @@ class ScoreTable:
         return (row for group in self.groups for row in group)
 
 
+@once
 def score_table(folds: pd.DataFrame) -> ScoreTable:
     """Lay the results of one setting out as the paper does.
 
