@@ -64,16 +64,17 @@ class Afterwards:
         if self._features:
             self._add_ceiling(next(iter(self._features)))
             return True
-        lacking = self._store.without_signals()
-        for method, cells in self._methods.items():
-            if method in self._computed and all(cell.key in lacking for cell in cells):
-                self._add_signals(method, cells)
+        lacking = self._store.without_signals() if self._computed else set()
+        for method in self._computed:
+            if all(cell.key in lacking for cell in self._methods[method]):
+                self._add_signals(method, self._methods[method])
                 return True
-        recorded = self._recorded()  # by another process
-        for method, cells in self._methods.items():
-            if method not in self._computed and any(cell.key not in recorded for cell in cells):
-                self._compute(method)
-                return True
+        if len(self._computed) < len(self._methods):
+            recorded = self._recorded()  # by another process
+            for method, cells in self._methods.items():
+                if method not in self._computed and any(cell.key not in recorded for cell in cells):
+                    self._compute(method)
+                    return True
         return False
 
     def complete(self) -> None:
