@@ -100,7 +100,8 @@ def _save(graphs: GraphSet, path: Path) -> None:
         "numbering": json.dumps(asdict(graphs.numbering)),
     }
     tensors = {name: tensor.contiguous() for name, tensor in graphs.tensors().items()}
-    with replacing(path) as part:
+    # A copy that a failing machine damages is found by its checksum: nobody waits for the disk.
+    with replacing(path, lasting=False) as part:
         save_file(tensors, part, metadata)
 
 
