@@ -39,7 +39,7 @@ def test_large_samples_agree_with_scipy() -> None:
     assert paired_wilcoxon(differences).p == wilcoxon(differences, alternative="greater").pvalue
 
 
-_SMALL = st.lists(st.integers(-4, 4).filter(bool), min_size=1, max_size=10)
+_SMALL = st.lists(st.integers(-4, 4).filter(bool), min_size=1, max_size=8)
 
 
 @given(_SMALL)
