@@ -70,10 +70,10 @@ def attention(dtype: torch.dtype) -> None:
     for lengths in ([2, 1, 3], [20, 30]):
         csr, rows = graph(lengths, 30), len(lengths)
         x, sent, received = (torch.ones(n, f, dtype=dtype) for n, f in ((4, 64), (4, 1), (rows, 1)))
-        times = torch.ones(sum(lengths), dtype=dtype)
-        _attention_kernels.attend(x, sent, received, csr, times, received[:, 0], 0.2)
+        times, target = torch.ones(sum(lengths), dtype=dtype), received[:, 0]
+        _attention_kernels.attend(x, sent, received, csr, times, target, 0.2)
         _attention_kernels.gradients(
-            x, x, sent, received, csr, csr, times, *[received[:, 0]] * 3, 0.2
+            x, x, sent, received, csr, csr, times, target, target, target, 0.2
         )
 
 
@@ -100,8 +100,12 @@ def mlp(dtype: torch.dtype) -> None:
     weight = torch.ones(2, 64, 64, dtype=dtype)
     parts = _norm_kernels.parts_of(128, 2, LaneRows(nodes, lane, ptr, 1))
     for following in (None, weight):
-        out, ahead, *known = _mlp_kernels.train(x, nodes, norm, weight, norm, following, parts)
-        _mlp_kernels.gradients(out, ahead, x, nodes, norm, weight, norm, following, *known, parts)
+        out, ahead, z, seen, behind = _mlp_kernels.train(
+            x, nodes, norm, weight, norm, following, parts
+        )
+        _mlp_kernels.gradients(
+            out, ahead, x, nodes, norm, weight, norm, following, z, seen, behind, parts
+        )
 
 
 def fill(dtype: torch.dtype) -> None:

@@ -6,16 +6,15 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
 
 import pytest
 
 from gnn_vpa import processes
 from gnn_vpa.errors import UsageError
-from gnn_vpa.experiments import Cell, Progress, crew, expand, mps, run_grid, runner, workers
+from gnn_vpa.experiments import Cell, crew, expand, mps, run_grid, runner, workers
 from gnn_vpa.experiments import standby as standby_module
 from gnn_vpa.experiments.standby import Standby
 from gnn_vpa.experiments.workers import Assistants, Order
@@ -36,9 +35,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Let processes import nothing, and note them."""
     found: list[subprocess.Popen[bytes]] = []
 
-    def start() -> subprocess.Popen[bytes]:
-        arguments = ["-c", _PROGRAM]
-        found.append(processes.start(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+    def start(environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        found.append(processes.start(["-c", _PROGRAM], environment, **pipes))
         return found[-1]
 
     monkeypatch.setattr(standby_module, "start", start)
@@ -52,9 +51,10 @@ def _order() -> Order:
 def test_those_that_wait_come_first_and_the_rest_are_started(
     started: list[subprocess.Popen[bytes]],
 ) -> None:
-    with Standby(2) as standby:
+    with Standby() as standby:
+        standby.fill(2, {"A": "1"})
         assert len(started) == 2
-        with Assistants([_order()] * 3, {}, alone=True, standby=standby) as others:
+        with Assistants([_order()] * 3, {"A": "1"}, alone=True, standby=standby) as others:
             assert len(started) == 3
             while others.are_at_work():
                 pass
@@ -64,18 +64,18 @@ def test_those_that_wait_come_first_and_the_rest_are_started(
 def test_whoever_has_no_order_is_ended_as_soon_as_all_orders_are_given(
     started: list[subprocess.Popen[bytes]],
 ) -> None:
-    with (
-        Standby(3) as standby,
-        Assistants([_order()], {}, alone=True, standby=standby),
-    ):
-        assert [process.poll() for process in started[:2]] == [-signal.SIGKILL] * 2
-        assert started[2].wait() == 7
+    with Standby() as standby:
+        standby.fill(3, {})
+        with Assistants([_order()], {}, alone=True, standby=standby):
+            assert [process.poll() for process in started[:2]] == [-signal.SIGKILL] * 2
+            assert started[2].wait() == 7
 
 
 def test_one_that_was_killed_while_it_waited_gets_no_order(
     started: list[subprocess.Popen[bytes]],
 ) -> None:
-    with Standby(2) as standby:
+    with Standby() as standby:
+        standby.fill(2, {})
         started[1].kill()
         started[1].wait()
         assert standby.take() is started[0]
@@ -86,7 +86,8 @@ def test_one_that_was_killed_while_it_waited_gets_no_order(
 
 @contextmanager
 def _two() -> Iterator[tuple[Standby, mps.Sooner]]:
-    with Standby(2) as standby:
+    with Standby() as standby:
+        standby.fill(2, {})
         yield standby, mps.Sooner()
 
 
@@ -114,36 +115,54 @@ def test_where_one_cannot_be_started_the_others_are_ended(
 ) -> None:
     start = standby_module.start
 
-    def fails() -> subprocess.Popen[bytes]:
+    def fails(environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         if len(started) == 2:
             raise OSError("no more processes")
-        return start()
+        return start(environment)
 
     monkeypatch.setattr(standby_module, "start", fails)
-    with pytest.raises(OSError, match="no more"), Standby(3):
-        pass
+    with pytest.raises(OSError, match="no more"), Standby() as standby:
+        standby.fill(3, {})
     assert [process.poll() for process in started] == [-signal.SIGKILL] * 2
 
 
+def test_whoever_waits_with_other_variables_gets_no_order(
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    with Standby() as standby:
+        standby.fill(1, {"CUDA_MPS_PIPE_DIRECTORY": "here"})
+        assert standby.take({"CUDA_MPS_PIPE_DIRECTORY": "elsewhere"}) is started[1]
+        assert standby.take() is started[2]
+    for process in started[1:]:
+        standby_module._end(process)
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc to look at")
+def test_variables_of_the_service_are_there_from_the_first_moment_on() -> None:
+    # Those that are set later, when torch is imported, CUDA does not see: processes take turns.
+    with Standby() as standby:
+        standby.fill(1, {"CUDA_MPS_PIPE_DIRECTORY": "here"})
+        process = standby.take({"CUDA_MPS_PIPE_DIRECTORY": "here"})
+        environ = Path(f"/proc/{process.pid}/environ").read_bytes()
+        standby_module._end(process)
+    assert b"CUDA_MPS_PIPE_DIRECTORY=here" in environ.split(b"\0")
+
+
 @pytest.mark.parametrize("orders", [0, 1])
-def test_variables_are_set_before_the_order_is_carried_out(
+def test_an_order_is_carried_out_when_it_comes(
     monkeypatch: pytest.MonkeyPatch, orders: int
 ) -> None:
-    seen: list[str | None] = []
-
-    def assist(order: Order, progress: Progress) -> None:
-        seen.append(os.environ.get("CUDA_MPS_PIPE_DIRECTORY"))
+    seen: list[Order] = []
 
     def leave(code: int) -> None:
         raise SystemExit(code)
 
-    monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", "elsewhere")
-    monkeypatch.setattr(runner, "assist", assist)
+    monkeypatch.setattr(runner, "assist", lambda order, progress: seen.append(order))
     monkeypatch.setattr(workers, "_leave", leave)
     monkeypatch.setattr(workers, "_leave_with_sender", lambda: None)
     monkeypatch.setattr(workers, "offer_to_be_killed", lambda: None)
     monkeypatch.setattr(workers, "_log", logging.getLogger("of this test"))
-    content = pickle.dumps(({"CUDA_MPS_PIPE_DIRECTORY": "here"}, _order()))
+    content = pickle.dumps(_order())
     read, write = os.pipe()
     with os.fdopen(read) as stdin, os.fdopen(write, "wb") as pipe:
         pipe.write((len(content).to_bytes(8, "big") + content) * orders)
@@ -154,7 +173,7 @@ def test_variables_are_set_before_the_order_is_carried_out(
         else:
             with pytest.raises(SystemExit, match="0"):  # its sender has gone
                 workers._assist()
-    assert seen == ["here"] * orders
+    assert seen == [_order()] * orders
 
 
 def _paper() -> list[Cell]:
@@ -165,16 +184,22 @@ def _paper() -> list[Cell]:
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Let the multi-process service be there, and note what is begun ahead."""
     found: list[object] = []
+    served = {"CUDA_MPS_PIPE_DIRECTORY": "here"}
 
-    class Noted(Standby):
-        def __enter__(self) -> Self:
-            found.append(self._count)
-            return self
+    def begin(
+        _: mps.Sooner,
+        devices: list[str],
+        planned: object,
+        asked: int | None,
+        then: Callable[[mps.Sharing], None],
+    ) -> None:
+        found.append((devices, asked))
+        then(mps.Sharing(1 if asked == 1 else asked or mps.PROCESSES, True, served))
 
     monkeypatch.delenv("GNN_VPA_WORKERS", raising=False)
     monkeypatch.setattr(mps, "_obstacle", lambda: None)
-    monkeypatch.setattr(mps.Sooner, "begin", lambda self, *asked: found.append(asked[::2]))
-    monkeypatch.setattr(crew, "Standby", Noted)
+    monkeypatch.setattr(mps.Sooner, "begin", begin)
+    monkeypatch.setattr(Standby, "fill", lambda _, *asked: found.append(asked))
     return found
 
 
@@ -202,7 +227,8 @@ def test_they_are_started_where_several_are_going_to_share_a_gpu(
 ) -> None:
     with crew.ahead(cells, tmp_path, devices, workers):
         asked = None if workers is None else min(workers, len(cells))
-        assert begun == [*[(devices, asked)] * (count > 0), count]
+        filled = (count, {"CUDA_MPS_PIPE_DIRECTORY": "here"})
+        assert begun == [(devices, asked), filled] * (count > 0)
 
 
 @pytest.mark.usefixtures("fake_fit")
@@ -211,11 +237,19 @@ def test_none_are_started_where_a_part_is_finished(tmp_path: Path, begun: list[o
     run_grid(cells, tmp_path, device="cpu")
     begun.clear()
     with crew.ahead(_paper(), tmp_path, ["cuda"], None):
-        assert begun == [0]
+        assert begun == []
+
+
+def test_none_are_started_where_the_service_is_refused(
+    tmp_path: Path, begun: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mps.Sooner, "begin", lambda *asked: asked[-1](mps.Sharing(1)))
+    with crew.ahead(_paper(), tmp_path, ["cuda"], None):
+        assert begun == []
 
 
 def test_what_they_import_does_not_call_cuda() -> None:
-    # CUDA looks at its first call for the service, of which these processes are told later.
+    # A process that waits for an order holds no memory of a GPU.
     program = """
 import torch
 def called(*_, **__): raise SystemExit("CUDA was called")

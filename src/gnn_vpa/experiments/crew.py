@@ -1,7 +1,7 @@
 """Who trains the cells of a run: how many processes, on which devices, in which order."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
@@ -13,7 +13,7 @@ from .cell import Cell
 from .estimate import paces_of_run
 from .groups import grouped, shares_steps
 from .memory import DataSize, memory_of_process, reason
-from .mps import Sooner, processes_for
+from .mps import Sharing, Sooner, processes_for
 from .progress import Progress
 from .schedule import (
     Planned,
@@ -151,7 +151,7 @@ def _on_gpus(
 def ahead(
     cells: Sequence[Cell], out: str | Path, devices: Sequence[str], workers: int | Team | None
 ) -> Iterator[tuple[Standby, Sooner]]:
-    """Start processes, and what lets them share a GPU, before data are read.
+    """Start what lets processes share a GPU, and the processes, while data are read.
 
     Whether several are going to share one is told by what is known of the data without them. Where
     a part of the cells is finished it is not known which, and nothing is started.
@@ -160,16 +160,19 @@ def ahead(
         >>> with ahead([], "runs/none", ["cpu"], workers=4) as (standby, sooner):
         ...     standby.dismiss()
     """
-    with ExitStack() as stack:
-        standby, sooner = Standby(), stack.enter_context(Sooner())
+    with Standby() as standby, Sooner() as sooner:
         if cells and shares_steps(devices[0]) and not finished(out):
             planned = expect(grouped(cells, devices[0]))
             known = [each for each in planned if isfinite(each.seconds)]
             wanted = _wanted(workers, cells)
-            if (each := processes_for(devices, known, wanted)) > 1:
-                sooner.begin(devices, known, wanted)
-                standby = Standby(each * len(devices))
-        yield stack.enter_context(standby), sooner
+            if processes_for(devices, known, wanted) > 1:
+
+                def start(sharing: Sharing) -> None:
+                    if sharing.is_served:
+                        standby.fill(sharing.processes * len(devices), sharing.environment)
+
+                sooner.begin(devices, known, wanted, start)
+        yield standby, sooner
 
 
 def _wanted(workers: int | Team | None, cells: Sequence[Cell]) -> int | None:

@@ -121,12 +121,21 @@ class Sooner:
         self._sharing: Future[Sharing] | None = None  # that is on its way
 
     def begin(
-        self, devices: Sequence[str], planned: Sequence[Planned], workers: int | None
+        self,
+        devices: Sequence[str],
+        planned: Sequence[Planned],
+        workers: int | None,
+        then: Callable[[Sharing], None] = lambda _: None,
     ) -> None:
-        """Begin what `shared_gpus` will be asked for."""
-        pool = self._stack.enter_context(ThreadPoolExecutor(1))
-        context = shared_gpus(devices, planned, workers, self._notes.append)
-        self._sharing = pool.submit(self._stack.enter_context, context)
+        """Begin what `shared_gpus` will be asked for, and ``then`` what needs its answer."""
+
+        def share() -> Sharing:
+            context = shared_gpus(devices, planned, workers, self._notes.append)
+            sharing = self._stack.enter_context(context)
+            then(sharing)
+            return sharing
+
+        self._sharing = self._stack.enter_context(ThreadPoolExecutor(1)).submit(share)
 
     @contextmanager
     def shared_gpus(

@@ -1,18 +1,24 @@
 """Processes that are started before it is known what they are to do: starting takes seconds."""
 
 import subprocess
+from collections.abc import Mapping
 from typing import Self
 
 from .. import processes
 
 
-def start() -> "subprocess.Popen[bytes]":
+def start(environment: Mapping[str, str] | None = None) -> "subprocess.Popen[bytes]":
     """Start a process that imports what a training needs, and then waits for its order.
 
     The order comes by its standard input, whose end is the end of the process.
+
+    Args:
+        environment: Variables that it has beside those of this process, from its first moment on:
+            CUDA knows those of the multi-process service no more when torch is imported.
     """
     return processes.start(
         ["-m", f"{__package__}.workers"],
+        environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -22,38 +28,35 @@ def start() -> "subprocess.Popen[bytes]":
 class Standby:
     """Processes that wait for orders, as a context: whoever has none at its end is ended.
 
-    Args:
-        count: How many to start.
-
     Example:
         >>> with Standby() as standby:
         ...     standby.dismiss()
     """
 
-    def __init__(self, count: int = 0) -> None:
-        self._count = count
+    def __init__(self) -> None:
         self._waiting: list[subprocess.Popen[bytes]] = []
+        self._environment: dict[str, str] = {}
 
     def __enter__(self) -> Self:
-        try:
-            for _ in range(self._count):
-                self._waiting.append(start())
-        except BaseException:
-            self.dismiss()
-            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self.dismiss()
 
-    def take(self) -> "subprocess.Popen[bytes]":
-        """Return a process to be given an order: one that waits, or else a new one."""
-        while self._waiting:
+    def fill(self, count: int, environment: Mapping[str, str]) -> None:
+        """Start so many processes, with these variables."""
+        self._environment = dict(environment)
+        for _ in range(count):
+            self._waiting.append(start(environment))
+
+    def take(self, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[bytes]":
+        """Return a process with such variables for an order: one that waits, or a new one."""
+        while self._waiting and self._environment == dict(environment or {}):
             process = self._waiting.pop()
             if process.poll() is None:
                 return process
             _end(process)  # killed while it waited
-        return start()
+        return start(environment)
 
     def dismiss(self) -> None:
         """End the processes that wait: there are no more orders for now."""

@@ -151,7 +151,7 @@ class Assistant:
     Args:
         order: What it is asked to do.
         environment: Variables that it has beside those of this process.
-        process: The process, see `standby.start`; None: a new one.
+        process: The process, see `standby.start`; None: a new one with these variables.
     """
 
     def __init__(
@@ -162,12 +162,12 @@ class Assistant:
     ) -> None:
         self._at = ""  # what it is training
         self._ended = False  # by us
-        self._process = process or start()
-        self._order, self._environment = order, dict(environment or {})
+        self._process = process or start(environment)
+        self._order = order
 
     def attend(self) -> None:
         """Send the order, and log here what the process logs there, until it ends."""
-        content = pickle.dumps((self._environment, self._order))
+        content = pickle.dumps(self._order)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(BrokenPipeError, ValueError):  # it was ended: its exit code tells
@@ -240,7 +240,9 @@ class Assistants:
     def __enter__(self) -> Self:
         try:
             for order in self._orders:
-                assistant = Assistant(order, self._environment, self._standby.take())
+                assistant = Assistant(
+                    order, self._environment, self._standby.take(self._environment)
+                )
                 self._assistants.append(assistant)
                 threading.Thread(target=self._watch, args=(assistant,), daemon=True).start()
             self._standby.dismiss()
@@ -295,16 +297,14 @@ def _assist() -> None:
     """Carry out the order that arrives on standard input, until it is done or its sender gone."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may let it be ignored
     offer_to_be_killed()
-    # What a training needs is imported while the order may still be on its way. None of it calls
-    # CUDA, which looks for variables at its first call.
+    # What a training needs is imported while the order may still be on its way.
     import sklearn.model_selection  # noqa: F401
 
     from .runner import assist
 
     if not (length := int.from_bytes(sys.stdin.buffer.read(8), "big")):
         _leave(0)  # there is nothing to be done
-    environment, order = pickle.loads(sys.stdin.buffer.read(length))
-    os.environ.update(environment)
+    order: Order = pickle.loads(sys.stdin.buffer.read(length))
     threading.Thread(target=_leave_with_sender, daemon=True).start()
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(logging.Formatter("%(levelno)d %(message)s"))
