@@ -28,6 +28,7 @@ from . import (
     probe,
     scale,
     scale_page,
+    sharing,
     training,
 )
 from ._record import Record
@@ -65,6 +66,7 @@ def _measures() -> dict[str, Callable[[argparse.Namespace, str], None]]:
         "estimators": _estimators,
         "predict": _predict,
         "scale": _scale,
+        "sharing": _sharing,
         "ray": _ray,
     }
 
@@ -143,6 +145,12 @@ def _scale(options: argparse.Namespace, versions: str) -> None:
     record = Record(options.out, machine=versions)
     record.text(f"{versions}\n\n## More processes")
     scale.report(options.processes, options.epochs or 3, record)
+
+
+def _sharing(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Sharing a GPU")
+    sharing.report(options.device, sharing.COUNTS, options.seconds, record)
 
 
 def _ray(options: argparse.Namespace, versions: str) -> None:
