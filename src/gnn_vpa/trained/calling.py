@@ -11,6 +11,7 @@ from ..training import Task
 from ..training.own import Adapter, Inputs
 from .batch import Part
 from .encoding import Encoding
+from .merged import can_merge, merged
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -46,7 +47,7 @@ class OurCaller:
 
     def scores(self, part: Part) -> Tensor:
         """Return the scores of graphs."""
-        scores: Tensor = self._model(*self.arguments(part)[0])
+        scores: Tensor = self._model(*self._quickest(part))
         return scores
 
     def embedding(self, part: Part) -> Tensor:
@@ -63,6 +64,15 @@ class OurCaller:
         finally:
             hook.remove()
         return seen[0]
+
+    def _quickest(self, part: Part) -> tuple[Any, ...]:
+        """Return arguments that give the same scores with fewer rows, where there are some."""
+        weight = next(self._model.parameters())
+        if weight.is_cpu and can_merge(self._model):
+            features = self._encoding.apply(part)
+            if features.dense is None and features.codes is not None:
+                return merged(part, features.codes, self._model)
+        return self.arguments(part)[0]
 
 
 class OwnCaller:
