@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from torch import Tensor
+
+from ..ops.internal import transposed
 
 Ints = NDArray[np.int64]
 
@@ -36,7 +37,7 @@ def colour_rounds(
         begin, around = ptr, _sorted_rows(ptr, colour.take(sources), known)
         if ignore_counts:
             begin, around = _without_repetition(ptr, around)
-        leader = _leaders(colour, begin, around, draw)
+        leader = _leaders(colour, begin, around, known, draw)
         refined, count = _by_leader(leader)
         if count == known:  # stable: no further round tells more apart
             while True:
@@ -49,11 +50,9 @@ def _sorted_rows(rowptr: Ints, values: Ints, known: int) -> Ints:
     """Sort the values, from 0 to below ``known``, within each row."""
     # To group by value and then by row again is to sort, in a time that grows with the edges.
     kind = np.int32 if max(len(values), known, len(rowptr)) < 1 << 31 else np.int64
-    marks = np.ones(len(values), dtype=np.int8)
-    parts = (marks, values.astype(kind, copy=False), rowptr.astype(kind, copy=False))
-    matrix = csr_array(parts, shape=(len(rowptr) - 1, max(known, 1)))
-    indices: Ints = matrix.tocsc().tocsr().indices
-    return indices
+    begin, col = rowptr.astype(kind, copy=False), values.astype(kind, copy=False)
+    marks = np.empty(len(values), dtype=np.int8)  # which do not matter
+    return transposed(*transposed(begin, col, marks, known), len(rowptr) - 1)[1]
 
 
 def _without_repetition(rowptr: Ints, around: Ints) -> tuple[Ints, Ints]:
@@ -64,14 +63,16 @@ def _without_repetition(rowptr: Ints, around: Ints) -> tuple[Ints, Ints]:
     return np.append(0, is_new.cumsum())[rowptr], around[is_new]
 
 
-def _leaders(colour: Ints, rowptr: Ints, around: Ints, draw: np.random.Generator) -> Ints:
+def _leaders(
+    colour: Ints, rowptr: Ints, around: Ints, known: int, draw: np.random.Generator
+) -> Ints:
     """Return the first node of each node's colour and neighbours' colours.
 
     A hash groups, and a comparison with the first of each group decides.
     """
     degree = np.diff(rowptr)
     while True:
-        salt = draw.integers(0, 1 << 64, (2, max(len(colour), 1)), dtype=np.uint64)
+        salt = draw.integers(0, 1 << 64, (2, known), dtype=np.uint64)
         sums = np.zeros(len(around) + 1, dtype=np.uint64)  # they wrap around, which a hash may
         np.cumsum(salt[0].take(around), out=sums[1:])
         digest = np.diff(sums.take(rowptr)) + salt[1].take(colour)

@@ -62,6 +62,13 @@ def refinements(
     if start.is_cpu:
         found = colour_rounds(rowptr, col, start, ignore_counts=ignore_counts)
         return [torch.from_numpy(colour) for colour in islice(found, rounds + 1)]
+    return _on_device(rowptr, col, start, rounds, ignore_counts)
+
+
+def _on_device(
+    rowptr: Tensor, col: Tensor, start: Tensor, rounds: int, ignore_counts: bool
+) -> list[Tensor]:
+    """Do the same in few calls, where sorting is quick."""
     colours = [_numbered(start.long())[0]]
     rowptr, col = rowptr.long(), col.long()
     row = rows(rowptr, len(col))
