@@ -5,7 +5,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
@@ -15,8 +14,6 @@ from ..ops.internal import by_row, transposed
 from .graphset import GraphSet
 from .numbering import Numbering
 from .targets import MISSING, NO_TARGET, TargetKind, Targets, targets_of
-
-Ints = NDArray[np.int64]
 
 _OF_EDGES = ("edge_attr", "edge_weight")
 _ALSO = frozenset({"feat", "batch", "node_type", "n_id", "tf"})  # tell PyG the number of nodes too
@@ -82,7 +79,7 @@ def from_seen(
     learned = _targets(graphs, name, target, kind)
     node_ptr = _pointers(torch.tensor(sizes))
     ends = edges + torch.repeat_interleave(node_ptr[:-1], torch.tensor(counts))
-    rowptr, col, order = _by_target(*ends.numpy(), int(node_ptr[-1]))
+    rowptr, col, order = _by_target(ends, int(node_ptr[-1]))
     if first:  # a batch of many: its own messages count from here
         name = f"{name} from {first} on"
     stacked = {
@@ -138,10 +135,11 @@ def _plain(parts: list[Tensor]) -> list[Tensor]:
     return [part.as_tensor() if isinstance(part, EdgeIndex) else part for part in parts]
 
 
-def _by_target(source: Ints, target: Ints, nodes: int) -> tuple[Tensor, Tensor, Tensor]:
+def _by_target(edges: Tensor, nodes: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``rowptr`` and ``col`` of edges, and their order: by target, then by source."""
-    kind = np.int32 if max(len(source), nodes) < 1 << 31 else np.int64
-    begin, targets, order = by_row(source.astype(kind), target.astype(kind), nodes)
+    kind = np.int32 if max(edges.shape[1], nodes) < 1 << 31 else np.int64
+    source, target = edges.numpy().astype(kind)
+    begin, targets, order = by_row(source, target, nodes)
     rowptr, col, order = transposed(begin, targets, order, nodes)
     return (
         torch.from_numpy(rowptr).long(),

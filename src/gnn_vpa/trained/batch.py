@@ -13,7 +13,7 @@ from ..graphs.batches import cut, read_batches
 from ..ops import Graph
 from ..ops.internal import CSR, rows
 
-SIZE = 1 << 20  # of a batch, see `cut`: some thousand rows of features stay in a core's cache
+SIZE = 1 << 18  # of a batch, see `cut`: some thousand rows of features stay in a core's cache
 
 
 class Part:

@@ -9,15 +9,19 @@ from ..errors import UsageError
 from ..nn import Model
 from ..training import Task
 from ..training.own import Adapter, Inputs
-from .batch import Part
+from .batch import SIZE, Part
 from .encoding import Encoding
-from .merged import can_merge, merged
+from .merged import MERGED_SIZE, can_merge, is_sparse, merged
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Caller(Protocol):
     """Calls a network with a batch of graphs."""
+
+    @property
+    def size(self) -> int:
+        """Size of a batch that suits the network, see ``cut``."""
 
     def arguments(self, part: Part) -> Arguments:
         """Return what the network is called with."""
@@ -34,6 +38,16 @@ class OurCaller:
 
     def __init__(self, model: Model, encoding: Encoding) -> None:
         self._model, self._encoding = model, encoding
+
+    @property
+    def size(self) -> int:
+        """Size of a batch: larger ones have more nodes that are alike."""
+        return MERGED_SIZE if self._merges else SIZE
+
+    @property
+    def _merges(self) -> bool:
+        is_here = next(self._model.parameters()).is_cpu
+        return is_here and self._encoding.is_one_hot and can_merge(self._model)
 
     def arguments(self, part: Part) -> Arguments:
         """Return features or codes, the edges, and which nodes belong to which graph."""
@@ -66,17 +80,18 @@ class OurCaller:
         return seen[0]
 
     def _quickest(self, part: Part) -> tuple[Any, ...]:
-        """Return arguments that give the same scores with fewer rows, where there are some."""
-        weight = next(self._model.parameters())
-        if weight.is_cpu and can_merge(self._model):
-            features = self._encoding.apply(part)
-            if features.dense is None and features.codes is not None:
-                return merged(part, features.codes, self._model)
+        """Return arguments that give the same scores in less time, where there are some."""
+        if self._merges and is_sparse(part):
+            codes = self._encoding.apply(part).codes
+            assert codes is not None
+            return merged(part, codes, self._model)
         return self.arguments(part)[0]
 
 
 class OwnCaller:
     """Calls a model of a user's own, as PyG's are called."""
+
+    size = SIZE
 
     def __init__(self, model: nn.Module, encoding: Encoding, name: str, outputs: int) -> None:
         self._model, self._encoding, self._outputs = model, encoding, outputs

@@ -64,6 +64,11 @@ class Encoding:
         return 1 if self.kind == "ones" else len(self.degrees)
 
     @property
+    def is_one_hot(self) -> bool:
+        """Whether a node's features are a single 1 among zeros: `apply` gives codes alone."""
+        return self.kind != "labels" or (self.attributes == 0 and len(self.labels) == 1)
+
+    @property
     def _widths(self) -> list[int]:
         """Number of one-hot columns of each column of node labels."""
         pairs = zip(self.first_labels, self.labels, strict=True)

@@ -19,12 +19,19 @@ from .batch import Part
 
 Ints = NDArray[np.integer]
 
+MERGED_SIZE = 1 << 20  # of a batch, see `cut`
+MOST_EDGES = 16  # of a node, on average, up to which it is quicker to look for nodes that are alike
 WORTH = 0.75  # rows of a level, of all nodes, from which on merging costs more than it saves
 
 
 def can_merge(model: Model) -> bool:
     """Say whether a model's layers take the rows of one level to those of another."""
     return model.mixes in ("with_self", "root_and_neighbours")
+
+
+def is_sparse(part: Part) -> bool:
+    """Say whether graphs have so few edges that merging pays."""
+    return len(part.col) <= MOST_EDGES * part.num_nodes
 
 
 def merged(part: Part, codes: Tensor, model: Model) -> tuple[Tensor, LevelBatch]:
