@@ -81,3 +81,24 @@ def test_embeddings_are_those_of_all_nodes(
 @pytest.mark.parametrize("name", ["gat", "sgc"])
 def test_models_that_look_at_both_ends_of_an_edge_keep_all_nodes(name: str) -> None:
     assert not merging.can_merge(build_model(name, 3, 2, "vpa"))
+
+
+@torch.inference_mode()
+def test_attributes_that_are_one_hot_are_merged_too(
+    mutag: GraphSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = GraphSet.from_pyg(mutag.to_pyg(), target="")
+    encoding = encoding_of(written)
+    model = judging("gin", "vpa", encoding)
+    caller = OurCaller(model, encoding)
+    part, calls = Part(written, 0, written.num_graphs), []
+
+    def watched(*args: object) -> object:
+        calls.append(args)
+        return merging.merged(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("gnn_vpa.trained.calling.merged", watched)
+    expected = whole(model, caller, part)
+    torch.testing.assert_close(caller.scores(part), expected, rtol=1e-11, atol=1e-11)
+    assert encoding.attributes == 7
+    assert len(calls) == 1

@@ -6,11 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import UsageError
+from ..graphs import Features
 from ..nn import Model
 from ..training import Task
 from ..training.own import Adapter, Inputs
 from .batch import SIZE, Part
-from .encoding import Encoding
+from .encoding import Encoding, single_ones
 from .merged import MERGED_SIZE, can_merge, is_sparse, merged
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -46,18 +47,11 @@ class OurCaller:
 
     @property
     def _merges(self) -> bool:
-        is_here = next(self._model.parameters()).is_cpu
-        return is_here and self._encoding.is_one_hot and can_merge(self._model)
+        return next(self._model.parameters()).is_cpu and can_merge(self._model)
 
     def arguments(self, part: Part) -> Arguments:
         """Return features or codes, the edges, and which nodes belong to which graph."""
-        weight = next(self._model.parameters())
-        features = self._encoding.apply(part)
-        x = features.codes if features.dense is None else None
-        if x is None:
-            x = features.matrix().to(weight.dtype)
-        graph, readout = (made.to(weight.device) for made in (part.graph(), part.readout()))
-        return (x.to(weight.device), graph, readout), {}
+        return self._plain(part, self._encoding.apply(part)), {}
 
     def scores(self, part: Part) -> Tensor:
         """Return the scores of graphs."""
@@ -79,13 +73,22 @@ class OurCaller:
             hook.remove()
         return seen[0]
 
+    def _plain(self, part: Part, features: Features) -> tuple[Any, ...]:
+        weight = next(self._model.parameters())
+        x = features.codes if features.dense is None else None
+        if x is None:
+            x = features.matrix().to(weight.dtype)
+        graph, readout = (made.to(weight.device) for made in (part.graph(), part.readout()))
+        return x.to(weight.device), graph, readout
+
     def _quickest(self, part: Part) -> tuple[Any, ...]:
         """Return arguments that give the same scores in less time, where there are some."""
+        features = self._encoding.apply(part)
         if self._merges and is_sparse(part):
-            codes = self._encoding.apply(part).codes
-            assert codes is not None
-            return merged(part, codes, self._model)
-        return self.arguments(part)[0]
+            codes = features.codes if features.dense is None else single_ones(features.matrix())
+            if codes is not None:
+                return merged(part, codes, self._model)
+        return self._plain(part, features)
 
 
 class OwnCaller:

@@ -241,7 +241,9 @@ class Layered:
         held, count_of = mark.take(place), table.multiplicity.take(position)
         multiplicity = np.bincount(held, count_of, minlength=end[-1]).astype(count_of.dtype)
         first = np.append(0, end[lanes - 1 :: lanes])
-        return _Level(lane, colour, row, multiplicity, first, length, held, table.pool.take(position))
+        return _Level(
+            lane, colour, row, multiplicity, first, length, held, table.pool.take(position)
+        )
 
     def _mark(self, number: int, lanes: int) -> Ints:
         size = lanes * self._levels[number].size
@@ -268,9 +270,7 @@ class Layered:
         parent = None
         if table.parent is not None:
             parent = np.zeros(len(after.multiplicity), np.int64)
-            parent[after.row] = mark.take(
-                table.parent.take(after.colour) + after.lane * below.size
-            )
+            parent[after.row] = mark.take(table.parent.take(after.colour) + after.lane * below.size)
         sources = len(before.multiplicity) * stride
         weight = table.weight.take(position)
         return _Links(lengths, col, sources, table.longest, weight, parent)
