@@ -46,8 +46,9 @@ def merged(part: Part, codes: Tensor, model: Model) -> tuple[Tensor, LevelBatch]
         >>> from torch_geometric.data import Data
         >>> from gnn_vpa.graphs import GraphSet
         >>> from gnn_vpa.nn import GIN
-        >>> star = Data(edge_index=torch.tensor([[1, 2, 3, 0, 0, 0], [0, 0, 0, 1, 2, 3]]))
-        >>> stars = Part(GraphSet.from_pyg([star] * 5, target=""), 0, 5)
+        >>> star = torch.tensor([[1, 2, 3, 0, 0, 0], [0, 0, 0, 1, 2, 3]])
+        >>> some = [Data(edge_index=star, num_nodes=4)] * 5
+        >>> stars = Part(GraphSet.from_pyg(some, target=""), 0, 5)
         >>> x, batch = merged(stars, torch.zeros(20, dtype=torch.int64), GIN(1, 2, depth=2))
         >>> len(x), [hop.graph.num_targets for hop in batch.hops]
         (1, [2, 2])
