@@ -36,9 +36,9 @@ def joint(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counted: list[int] = []
     real = folds.fit_folds
 
-    def counting(estimator: Any, learned: Any, parts: Any, workers: int) -> Any:
+    def counting(estimator: Any, learned: Any, parts: Any, *others: Any) -> Any:
         counted.append(len(parts))
-        return real(estimator, learned, parts, workers)
+        return real(estimator, learned, parts, *others)
 
     monkeypatch.setattr(cross_validation, "fit_folds", counting)
     return counted
@@ -109,7 +109,7 @@ def test_by_default_long_trainings_use_the_cores_unless_joblib_says_how_many(
     class AskedError(Exception):
         pass
 
-    def asked(estimator: Any, learned: Any, parts: Any, workers: int) -> Any:
+    def asked(estimator: Any, learned: Any, parts: Any, sets: Any, workers: int) -> Any:
         raise AskedError(workers)
 
     def processes(**options: Any) -> int:
@@ -270,7 +270,9 @@ def test_lanes_equal_fits_in_double_precision(
     monkeypatch.setattr(train_one, "fit", lambda *args, **named: real(*args, **named, dtype=double))
     classifier.set_params(epochs=8)
     parts = [part for part, _ in KFold(3).split(graphs)]
-    joint = folds.fit_folds(classifier, classifier.read(graphs, labels), parts, 1, double)
+    learned = classifier.read(graphs, labels)
+    sets = folds.sets_of(learned, parts)
+    joint = folds.fit_folds(classifier, learned, parts, sets, 1, double)
     for fold, part in zip(joint, parts, strict=True):
         alone = clone(classifier).fit([graphs[i] for i in part], labels[part])
         np.testing.assert_allclose(

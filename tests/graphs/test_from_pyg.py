@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from gnn_vpa import UsageError
 from gnn_vpa.graphs import GraphSet
-from gnn_vpa.graphs._from_pyg import _all_fit, _fault, _has_edges, _read_all, num_nodes
+from gnn_vpa.graphs._from_pyg import _all_fit, _fault, _have_edges, num_nodes, seen
 
 PAIR = torch.tensor([[0, 1], [1, 0]])
 
@@ -27,6 +27,14 @@ def whole(**changed: Any) -> Data:
         "y": 1,
     }
     return Data(**{name: value for name, value in (usual | changed).items() if value is not None})
+
+
+def all_fit(graphs: list[Data], target: str) -> bool:
+    """Check graphs all at once."""
+    found = [seen(graph) for graph in graphs]
+    edges = torch.cat([graph.edge_index for graph in graphs], dim=1)
+    stores, sizes, counts = ([g[column] for g in found] for column in (1, 2, 3))
+    return _all_fit(stores, sizes, counts, edges, target)
 
 
 CHANGES: dict[str, Callable[[], Data]] = {
@@ -44,6 +52,7 @@ CHANGES: dict[str, Callable[[], Data]] = {
     "edges as a list": lambda: whole(edge_index=PAIR[0]),
     "edges of 32 bits": lambda: whole(edge_index=PAIR.int()),
     "no edges": lambda: whole(edge_index=None),
+    "edges that are no tensor": lambda: whole(edge_index=[[0, 1], [1, 0]]),
     "attributes of one edge": lambda: whole(edge_attr=torch.ones(1, 2)),
     "two weights": lambda: whole(edge_weight=torch.ones(2, 2)),
     "a number of nodes": lambda: whole(num_nodes=1),
@@ -58,10 +67,8 @@ def test_all_at_once_passes_nothing_that_a_graph_by_itself_would_not(
 ) -> None:
     graphs = [CHANGES[name]() for name in names]
     faults = [_fault(graph, graphs[0], target, 0) for graph in graphs]
-    stores = [graph.to_dict() for graph in graphs]
-    if all(map(_has_edges, stores)):
-        fits = _all_fit(_read_all(graphs, stores), stores, target)
-        assert not fits or faults == [None] * len(graphs)
+    if _have_edges([graph.edge_index for graph in graphs]):
+        assert not all_fit(graphs, target) or faults == [None] * len(graphs)
     first = next((number for number, fault in enumerate(faults) if fault is not None), None)
     if first is None:
         assert GraphSet.from_pyg(graphs, target=target).num_graphs == len(graphs)
@@ -72,9 +79,7 @@ def test_all_at_once_passes_nothing_that_a_graph_by_itself_would_not(
 
 
 def test_usual_graphs_are_checked_all_at_once() -> None:
-    graphs = [whole(), whole(), whole()]
-    stores = [graph.to_dict() for graph in graphs]
-    assert _all_fit(_read_all(graphs, stores), stores, "y")
+    assert all_fit([whole(), whole(), whole()], "y")
 
 
 class Counted(Data):

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from gnn_vpa import GnnVpaError, UsageError
 from gnn_vpa.graphs import GraphSet
-from gnn_vpa.trained import Ensemble, TrainedModel, batch, train_model
+from gnn_vpa.trained import Ensemble, TrainedModel, train_model
 from gnn_vpa.training import Protocol, Task
 
 from .conftest import QUICK, some_graphs
@@ -54,7 +54,7 @@ def test_numbers_are_in_the_units_of_the_data(numbers: GraphSet, regressor: Trai
 def test_lists_iterators_and_data_sets_give_the_same_bits(
     classifier: TrainedModel, mutag: GraphSet, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch.parts, "__defaults__", (size,))
+    monkeypatch.setattr(TrainedModel, "size", size)
     whole, graphs = classifier.outputs(mutag), mutag.to_pyg()
     np.testing.assert_array_equal(classifier.outputs(graphs), whole)
     np.testing.assert_array_equal(classifier.outputs(iter(graphs)), whole)
@@ -64,7 +64,7 @@ def test_lists_iterators_and_data_sets_give_the_same_bits(
 def test_an_iterator_is_read_no_further_than_a_batch(
     classifier: TrainedModel, mutag: GraphSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch.parts, "__defaults__", (20_000,))
+    monkeypatch.setattr(TrainedModel, "size", 20_000)
     read = 0
 
     def graphs() -> Iterator[Data]:
@@ -80,7 +80,7 @@ def test_an_iterator_is_read_no_further_than_a_batch(
 def test_graphs_are_let_go_batch_by_batch(
     classifier: TrainedModel, mutag: GraphSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch.parts, "__defaults__", (20_000,))
+    monkeypatch.setattr(TrainedModel, "size", 20_000)
     seen: list[weakref.ref[Data]] = []
     most = 0
 
@@ -129,7 +129,7 @@ def test_what_is_no_graph_is_named(classifier: TrainedModel, mutag: GraphSet) ->
 def test_a_fault_behind_the_first_batch_has_the_number_that_users_count(
     classifier: TrainedModel, mutag: GraphSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch.parts, "__defaults__", (20_000,))
+    monkeypatch.setattr(TrainedModel, "size", 20_000)
     graphs = mutag.to_pyg()
     graphs[100].x = torch.ones_like(graphs[100].x)
     with pytest.raises(UsageError, match="graph 100, node 0"):

@@ -294,3 +294,40 @@ def test_none_outlives_the_process_it_works_for(
 def test_there_is_no_fewer_than_one(toy: GraphSet, lanes: list[Lane]) -> None:
     with pytest.raises(UsageError, match="workers"):
         fit(toy, TASK, PROTOCOL, lanes, workers=0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "folds", "started"), [(None, 5, 0), (1, 5, 0), (2, 5, 1), (4, 5, 1), (2, 1, 0)]
+)
+def test_a_process_that_is_needed_starts_before_the_tables_are_made(
+    toy: GraphSet,
+    lanes: list[Lane],
+    monkeypatch: pytest.MonkeyPatch,
+    asked: int | None,
+    folds: int,
+    started: int,
+) -> None:
+    class TablesError(Exception):
+        pass
+
+    def ahead(count: int) -> Any:
+        counted.append(count)
+        return real(0)
+
+    def tables(*args: Any) -> None:
+        raise TablesError
+
+    counted: list[int] = []
+    real = workers.started_ahead
+    monkeypatch.setattr("gnn_vpa.training.trainer.started_ahead", ahead)
+    monkeypatch.setattr("gnn_vpa.training.trainer._family", tables)
+    with pytest.raises(TablesError):
+        fit(toy, TASK, PROTOCOL, lanes[:folds], workers=asked)
+    assert counted == [started]
+
+
+def test_a_process_that_was_started_in_vain_ends() -> None:
+    with workers.started_ahead(1) as ahead:
+        process = ahead[0].process
+        assert process.poll() is None
+    assert process.returncode is not None

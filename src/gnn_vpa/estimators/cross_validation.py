@@ -20,7 +20,7 @@ from ..graphs import GraphSet, load
 from ..host import Host
 from ..training.own import elsewhere
 from .base import GraphEstimator
-from .folds import can_share, fit_folds
+from .folds import can_share, fit_folds, sets_of
 from .reading import Graphs, labels_of, weighted
 
 LONG = 1 << 18  # graphs, counted in every epoch, that take longer than a process needs to start
@@ -90,10 +90,11 @@ def cross_validate(
     learned = weighted(estimator.read(X, y), asked.fit.get("sample_weight"))
     parts = [train for train, _ in asked.splits]
     begin = time.perf_counter()
-    if asked.fit.keys() - {"sample_weight"} or not can_share(estimator, learned, parts):
+    sets = sets_of(learned, parts)
+    if asked.fit.keys() - {"sample_weight"} or not can_share(estimator, learned, sets):
         return dict(model_selection.cross_validate(estimator, X, y, n_jobs=n_jobs, **others))
     passes = sum(map(len, parts)) * estimator.epochs
-    fitted = fit_folds(estimator, learned, parts, _workers(estimator, n_jobs, passes))
+    fitted = fit_folds(estimator, learned, parts, sets, _workers(estimator, n_jobs, passes))
     seconds = (time.perf_counter() - begin) / len(parts)
     found = model_selection.cross_validate(_Fitted(estimator, iter(fitted)), X, y, **others)
     found["fit_time"] = np.full(len(parts), seconds)

@@ -22,6 +22,7 @@ def fit_folds(
     estimator: Estimator,
     learned: Learned,
     parts: Sequence[NDArray[np.integer]],
+    sets: Sequence[GraphSet],
     workers: int,
     dtype: torch.dtype = torch.float32,
 ) -> list[Estimator | GnnVpaError]:
@@ -32,7 +33,8 @@ def fit_folds(
     Args:
         estimator: The estimator.
         learned: All graphs.
-        parts: The graphs that each clone is fitted to.
+        parts: The graphs that each clone is fitted to, by their numbers …
+        sets: … and as data sets, see `sets_of`.
         workers: Number of processes that divide the trainings on the CPU.
         dtype: Type of weights.
 
@@ -42,7 +44,6 @@ def fit_folds(
     clones = [clone(estimator) for _ in parts]
     plans = [own.plan(learned) for own in clones]
     ids = [torch.from_numpy(np.asarray(part, dtype=np.int64)) for part in parts]
-    sets = [subset(learned.graphs, own) for own in ids]
     fitted: dict[int, Estimator | GnnVpaError] = {}
     local, lanes = {}, {}
     for number, (own, plan, graphs) in enumerate(zip(ids, plans, sets, strict=True)):
@@ -77,17 +78,19 @@ def fit_folds(
     return [fitted[number] for number in range(len(parts))]
 
 
-def can_share(
-    estimator: GraphEstimator, learned: Learned, parts: Sequence[NDArray[np.integer]]
-) -> bool:
+def sets_of(learned: Learned, parts: Sequence[NDArray[np.integer]]) -> list[GraphSet]:
+    """Return parts of the graphs as data sets."""
+    ids = (torch.from_numpy(np.asarray(part, dtype=np.int64)) for part in parts)
+    return [subset(learned.graphs, own) for own in ids]
+
+
+def can_share(estimator: GraphEstimator, learned: Learned, sets: Sequence[GraphSet]) -> bool:
     """Say whether a model of each part has the inputs and outputs of a model of all graphs.
 
     It has not where a part lacks a class, or a degree that is a feature.
     """
-    graphs, kind = learned.graphs, estimator.features
-    whole = _shape(graphs, kind)
-    each = (subset(graphs, torch.from_numpy(np.asarray(part, dtype=np.int64))) for part in parts)
-    return all(_shape(part, kind) == whole for part in each)
+    whole = _shape(learned.graphs, estimator.features)
+    return all(_shape(part, estimator.features) == whole for part in sets)
 
 
 def _shape(graphs: GraphSet, features: FeatureKind) -> tuple[Encoding, list[int]]:

@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
 from ..errors import GnnVpaError, UsageError
+from ..ops.internal import by_row, transposed
 from .graphset import GraphSet
 from .numbering import Numbering
 from .targets import MISSING, NO_TARGET, TargetKind, Targets, targets_of
@@ -18,44 +20,85 @@ _ALSO = frozenset({"feat", "batch", "node_type", "n_id", "tf"})  # tell PyG the 
 _READ = ("x", "edge_index", "y", "num_nodes", "pos", *_OF_EDGES)  # what else there is are columns
 
 
+class Seen(NamedTuple):
+    """A graph whose attributes were looked up once."""
+
+    graph: Data
+    store: Mapping[str, Any]
+    nodes: int
+    edges: int  # 0 where ``edge_index`` is no tensor, too
+
+
+def seen(graph: Data) -> Seen:
+    """Look a graph's attributes up.
+
+    Example:
+        >>> line = Data(x=torch.ones(3, 1), edge_index=torch.tensor([[0, 1], [1, 2]]))
+        >>> seen(line).nodes, seen(line).edges
+        (3, 2)
+    """
+    store = graph.to_dict()
+    edges = store.get("edge_index")
+    count = edges.shape[-1] if isinstance(edges, Tensor) and edges.dim() > 0 else 0
+    return Seen(graph, store, num_nodes(graph, store), count)
+
+
 def from_pyg(
     graphs: Iterable[Data],
+    name: str,
+    target: str = "y",
+    kind: TargetKind | Literal["auto"] = "auto",
+) -> GraphSet:
+    """See `GraphSet.from_pyg`."""
+    graphs = list(graphs)
+    for index, graph in enumerate(graphs):
+        if not isinstance(graph, Data):
+            raise UsageError(f"{name}, graph {index}: {_fault(graph, graphs[0], target, 0)}")
+    return from_seen([seen(graph) for graph in graphs], name, target, kind)
+
+
+def from_seen(
+    found: Sequence[Seen],
     name: str,
     target: str = "y",
     kind: TargetKind | Literal["auto"] = "auto",
     first: int = 0,
 ) -> GraphSet:
     """See `GraphSet.from_pyg`; the first graph has this number in messages."""
-    graphs = list(graphs)
-    if not graphs:
+    if not found:
         raise UsageError(f"{name}: there is no graph in it")
-    stores = [graph.to_dict() if isinstance(graph, Data) else {} for graph in graphs]
-    read = _read_all(graphs, stores) if all(map(_has_edges, stores)) else None
-    if read is None or not _all_fit(read, stores, target):
+    graphs, stores, sizes, counts = (list(column) for column in zip(*found, strict=True))
+    parts = [store.get("edge_index") for store in stores]
+    edges = torch.cat(_plain(parts), dim=1).cpu() if _have_edges(parts) else None
+    fit = edges is not None and _all_fit(stores, sizes, counts, edges, target)
+    if not fit:
         for index, graph in enumerate(graphs):
             if (fault := _fault(graph, graphs[0], target, first)) is not None:
                 raise UsageError(f"{name}, graph {first + index}: {fault}")
+    assert edges is not None  # a graph without them is at fault
     learned = _targets(graphs, name, target, kind)
-    sizes, edges, counts = read or _read_all(graphs, stores)
-    node_ptr = _pointers(sizes)
-    nodes = int(node_ptr[-1])
-    sources, targets = edges + torch.repeat_interleave(node_ptr[:-1], counts)
+    node_ptr = _pointers(torch.tensor(sizes))
+    ends = edges + torch.repeat_interleave(node_ptr[:-1], torch.tensor(counts))
+    rowptr, col, order = _by_target(ends, int(node_ptr[-1]))
     if first:  # a batch of many: its own messages count from here
         name = f"{name} from {first} on"
-    order = (targets * nodes + sources).argsort(stable=True)
-    attributes, weights = (_stack([store.get(n) for store in stores]) for n in _OF_EDGES)
+    stacked = {
+        field: _stack([store.get(field) for store in stores], alike=fit)
+        for field in ("x", "pos", *_OF_EDGES)
+    }
+    attributes, weights = stacked["edge_attr"], stacked["edge_weight"]
     try:
         return GraphSet(
             name=name if target in ("y", NO_TARGET) else f"{name}:{target}",
             node_ptr=node_ptr,
-            rowptr=_pointers(torch.bincount(targets, minlength=nodes)),
-            col=sources[order].int(),
+            rowptr=rowptr,
+            col=col,
             y=learned.y,
-            node_attributes=_stack([store.get("x") for store in stores]),
+            node_attributes=stacked["x"],
             edge_attributes=None if attributes is None else attributes[order],
             class_names=learned.class_names,
             edge_weights=None if weights is None else weights[order],
-            positions=_stack([store.get("pos") for store in stores]),
+            positions=stacked["pos"],
             columns={} if target == NO_TARGET else _single_values(graphs),
             numbering=Numbering(classes=learned.classes),
         )
@@ -75,57 +118,61 @@ def num_nodes(graph: Data, store: Mapping[str, Any]) -> int:
         return int(store["num_nodes"] or 0)
     x = store.get("x")
     if type(graph) is Data and type(x) is Tensor and x.dim() > 0 and _ALSO.isdisjoint(store):
-        return len(x)
+        return x.shape[0]
     return int(graph.num_nodes or 0)
 
 
-class _Read(NamedTuple):
-    """What all graphs have, one after the other."""
-
-    sizes: Tensor  # [G], numbers of nodes
-    edges: Tensor  # [2, E], each graph's nodes counted from 0
-    counts: Tensor  # [G], numbers of edges
-
-
-def _read_all(graphs: list[Data], stores: Sequence[Mapping[str, Any]]) -> _Read:
-    sizes = torch.tensor([num_nodes(*pair) for pair in zip(graphs, stores, strict=True)])
-    parts = [store["edge_index"] for store in stores]
-    counts = torch.tensor([part.shape[1] for part in parts])
-    parts = [part.as_tensor() if isinstance(part, EdgeIndex) else part for part in parts]
-    return _Read(sizes, torch.cat(parts, dim=1).cpu(), counts)
+def _have_edges(parts: Sequence[object]) -> bool:
+    """Say whether all are int64 tensors ``[2, edges]``."""
+    if not all(isinstance(part, Tensor) for part in parts):
+        return False
+    shapes = [part.shape for part in parts]  # type: ignore[attr-defined]
+    same = {part.dtype for part in parts} == {torch.int64}  # type: ignore[attr-defined]
+    return same and all(len(shape) == 2 and shape[0] == 2 for shape in shapes)
 
 
-def _has_edges(store: Mapping[str, Any]) -> bool:
-    edges = store.get("edge_index")
+def _plain(parts: list[Tensor]) -> list[Tensor]:
+    return [part.as_tensor() if isinstance(part, EdgeIndex) else part for part in parts]
+
+
+def _by_target(edges: Tensor, nodes: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return ``rowptr`` and ``col`` of edges, and their order: by target, then by source."""
+    kind = np.int32 if max(edges.shape[1], nodes) < 1 << 31 else np.int64
+    source, target = edges.numpy().astype(kind)
+    begin, targets, order = by_row(source, target, nodes)
+    rowptr, col, order = transposed(begin, targets, order, nodes)
     return (
-        isinstance(edges, Tensor)
-        and edges.dtype == torch.int64
-        and edges.dim() == 2
-        and edges.shape[0] == 2
+        torch.from_numpy(rowptr).long(),
+        torch.from_numpy(col.astype(np.int32, copy=False)),
+        torch.from_numpy(order).long(),
     )
 
 
-def _all_fit(read: _Read, stores: Sequence[Mapping[str, Any]], target: str) -> bool:
+def _all_fit(
+    stores: Sequence[Mapping[str, Any]],
+    sizes: list[int],
+    counts: list[int],
+    edges: Tensor,
+    target: str,
+) -> bool:
     """Say whether `_fault` finds nothing in any graph; if not sure, no."""
     if target != NO_TARGET and any(store.get(target) is None for store in stores):
         return False
-    rows = {"x": read.sizes, "pos": read.sizes, **dict.fromkeys(_OF_EDGES, read.counts)}
+    rows = {"x": sizes, "pos": sizes, **dict.fromkeys(_OF_EDGES, counts)}
     for field, expected in rows.items():
         values = [store.get(field) for store in stores]
         if all(value is None for value in values):
             continue
-        shapes = [value.shape for value in values if isinstance(value, Tensor) and value.dim() > 0]
-        if len(shapes) < len(values):
+        if not all(isinstance(value, Tensor) and value.dim() > 0 for value in values):
             return False
-        columns = shapes[0][1:]
-        if [shape[0] for shape in shapes] != expected.tolist():
+        shapes = [value.shape for value in values]  # type: ignore[union-attr]
+        columns = {shape[1:] for shape in shapes}
+        if len(columns) > 1 or [shape[0] for shape in shapes] != expected:
             return False
-        if not all(shape[1:] == columns for shape in shapes):
+        if field == "edge_weight" and columns.pop().numel() != 1:
             return False
-        if field == "edge_weight" and columns.numel() != 1:
-            return False
-    limit = torch.repeat_interleave(read.sizes, read.counts)
-    return bool((read.edges >= 0).all()) and bool((read.edges < limit).all())
+    limit = torch.repeat_interleave(torch.tensor(sizes), torch.tensor(counts))
+    return bool((edges >= 0).all()) and bool((edges < limit).all())
 
 
 def _targets(
@@ -163,7 +210,7 @@ def _fault(graph: object, other: Data, target: str, number: int) -> str | None:
     if not isinstance(graph, Data):
         return f"expected a torch_geometric.data.Data, got {type(graph).__name__}"
     edges, nodes = graph.edge_index, graph.num_nodes or 0
-    if edges is None or edges.dim() != 2 or len(edges) != 2 or edges.dtype != torch.int64:
+    if not isinstance(edges, Tensor) or not _have_edges([edges]):
         return "edge_index must be an int64 tensor [2, edges]"
     if edges.numel() and (edges.min() < 0 or edges.max() >= nodes):
         return f"edge_index goes from {edges.min()} to {edges.max()}, with {nodes} nodes"
@@ -185,11 +232,12 @@ def _columns(value: Tensor | None) -> int | None:
     return None if value is None else value.shape[1:].numel()
 
 
-def _stack(values: list[Tensor | None]) -> Tensor | None:
+def _stack(values: list[Tensor | None], alike: bool) -> Tensor | None:
+    """Return the rows of all values that are there; ``alike``: all have the same columns."""
     tensors = [value for value in values if value is not None]
     if not tensors:
         return None
-    if any(tensor.shape[1:] != tensors[0].shape[1:] for tensor in tensors):  # [E] and [E, 1]
+    if not alike:  # [E] and [E, 1]
         tensors = [tensor.reshape(len(tensor), tensor.shape[1:].numel()) for tensor in tensors]
     rows = torch.cat(tensors).float().cpu()
     return rows.reshape(len(rows), rows.shape[1:].numel())

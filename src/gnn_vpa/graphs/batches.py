@@ -6,7 +6,7 @@ import torch
 from torch_geometric.data import Data
 
 from ..errors import UsageError
-from ._from_pyg import from_pyg, num_nodes
+from ._from_pyg import Seen, from_seen, seen
 from .graphset import GraphSet
 from .targets import NO_TARGET
 
@@ -55,25 +55,20 @@ def read_batches(
         >>> [(first, batch.num_graphs) for first, batch in read_batches([pair] * 5, 4 * NODE + 4)]
         [(0, 2), (2, 2), (4, 1)]
     """
-    kept: list[Data] = []
+    kept: list[Seen] = []
     first = size = 0
     for graph in graphs:
-        own = _size(graph, first + len(kept), name)
+        if not isinstance(graph, Data):
+            raise UsageError(
+                f"{name}, graph {first + len(kept)}: expected a torch_geometric.data.Data, got "
+                f"{type(graph).__name__}"
+            )
+        found = seen(graph)
+        own = NODE * found.nodes + found.edges
         if kept and size + own > most:
-            yield first, from_pyg(kept, name, target, first=first)
+            yield first, from_seen(kept, name, target, first=first)
             first, size, kept = first + len(kept), 0, []
-        kept.append(graph)
+        kept.append(found)
         size += own
     if kept:
-        yield first, from_pyg(kept, name, target, first=first)
-
-
-def _size(graph: object, number: int, name: str) -> int:
-    if not isinstance(graph, Data):
-        raise UsageError(
-            f"{name}, graph {number}: expected a torch_geometric.data.Data, got "
-            f"{type(graph).__name__}"
-        )
-    store = graph.to_dict()
-    edges = store.get("edge_index")
-    return NODE * num_nodes(graph, store) + (0 if edges is None else edges.shape[-1])
+        yield first, from_seen(kept, name, target, first=first)

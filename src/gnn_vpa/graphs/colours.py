@@ -1,10 +1,12 @@
 """Colour refinement (1-WL): which nodes no message-passing network can tell apart."""
 
-import numpy as np
+from itertools import islice
+
 import torch
 from torch import Tensor
 
 from ..ops.internal import rows
+from .colour_rounds import colour_rounds
 
 
 def refine(rowptr: Tensor, col: Tensor, start: Tensor, rounds: int) -> Tensor:
@@ -57,6 +59,16 @@ def refinements(
         >>> refinements(rowptr, col, same, rounds=1, ignore_counts=True)[1].tolist()
         [0, 0, 0, 0, 0, 0, 0]
     """
+    if start.is_cpu:
+        found = colour_rounds(rowptr, col, start, ignore_counts=ignore_counts)
+        return [torch.from_numpy(colour) for colour in islice(found, rounds + 1)]
+    return _on_device(rowptr, col, start, rounds, ignore_counts)
+
+
+def _on_device(
+    rowptr: Tensor, col: Tensor, start: Tensor, rounds: int, ignore_counts: bool
+) -> list[Tensor]:
+    """Do the same in few calls, where sorting is quick."""
     colours = [_numbered(start.long())[0]]
     rowptr, col = rowptr.long(), col.long()
     row = rows(rowptr, len(col))
@@ -65,7 +77,7 @@ def refinements(
         colour = colours[-1]
         known = _count(colour)
         # Neighbours' colours, sorted within each row: what nodes are compared by.
-        begin, around = rowptr, _sorted_rows(rowptr, row, colour[col], known)
+        begin, around = rowptr, (row * known + colour[col]).sort().values - row * known
         if ignore_counts:
             key = torch.unique_consecutive(row * known + around)
             owner = key // max(known, 1)
@@ -77,20 +89,6 @@ def refinements(
         else:
             colours.append(refined)
     return colours
-
-
-def _sorted_rows(rowptr: Tensor, row: Tensor, values: Tensor, known: int) -> Tensor:
-    """Sort the values, from 0 to below ``known``, within each row."""
-    if not values.is_cpu:
-        return (row * known + values).sort().values - row * known
-    from scipy.sparse import csr_array
-
-    # To group by value and then by row again is to sort, in a time that grows with the edges.
-    marks = np.ones(len(values), dtype=np.int8)
-    matrix = csr_array(
-        (marks, values.numpy(), rowptr.numpy()), shape=(len(rowptr) - 1, max(known, 1))
-    )
-    return torch.from_numpy(matrix.tocsc().tocsr().indices).long()
 
 
 def _grouped(

@@ -57,7 +57,12 @@ class _Normalise(torch.autograd.Function):
         eps: float,
         relu: bool,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        out, mean, var = _Transformed.forward(rows, share, scale, shift, eps)
+        mean = _average(rows, share)
+        room = rows - mean
+        var = _average(room.pow_(2), share)
+        slope = scale * (var + eps).rsqrt()
+        # In the same memory again, which is in the cache.
+        out = torch.addcmul(shift - mean * slope, rows, slope, out=room)
         ctx.save_for_backward(rows, share, scale, mean, var, out.relu_() if relu else None)
         ctx.mark_non_differentiable(mean, var)
         ctx.set_materialize_grads(False)
@@ -114,8 +119,15 @@ def _derivative(
     centred = rows - mean
     total = grad.sum(1, keepdim=True)
     along = (grad * centred).sum(1, keepdim=True) * inverse  # sum_k dy_k xhat_k
-    pull = torch.addcmul(-slope * total, centred, -slope * along * inverse).mul_(share)
-    return torch.addcmul(pull, slope, grad), None, along, total, None
+    # In the same memory again, which is in the cache, unless somebody keeps what is in it.
+    room = None if _is_watched() else centred
+    pull = torch.addcmul(-slope * total, centred, -slope * along * inverse, out=room).mul_(share)
+    return torch.addcmul(pull, slope, grad, out=room), None, along, total, None
+
+
+def _is_watched() -> bool:
+    """Say whether derivatives are recorded, or transformed by ``torch.func``."""
+    return torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
 
 
 def _moments(rows: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:

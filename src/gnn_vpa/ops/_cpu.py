@@ -30,7 +30,7 @@ _summed = torch._embedding_bag_forward_only
 
 def spmm(x: Tensor, w: Tensor | None, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tensor:
     values = accumulable(x)
-    w = None if w is None else accumulable(w)[positions(csr)]
+    w = None if w is None else _ordered(accumulable(w), csr)
     if b is not None:
         # A factor for each edge is a smaller thing than features scaled anew.
         w = b[csr.col] if w is None else w * b[csr.col]
@@ -49,6 +49,13 @@ def spmm_narrow(x: Tensor, a: Tensor | None, b: Tensor | None, csr: CSR) -> Tens
     if a is not None:
         out.mul_(a)
     return out.to(x.dtype)
+
+
+def _ordered(w: Tensor, csr: CSR) -> Tensor:
+    """Take weights ``[E, H]`` from the user's order of edges to that of ``csr``."""
+    if csr.edge is None or w.shape[1] != 1:
+        return w[positions(csr)]
+    return w.reshape(-1).index_select(0, csr.edge).unsqueeze(1)  # a quarter of the time
 
 
 def _head(w: Tensor | None, head: int) -> Tensor | None:

@@ -12,6 +12,8 @@ from ._cache import is_traceable as is_traceable
 from ._cache import known_graph as known_graph
 from ._cache import memorable as memorable
 from ._check import check_graph as check_graph
+from ._counting import by_row as by_row
+from ._counting import transposed as transposed
 from ._csr import CSR as CSR
 from ._csr import is_on_host as is_on_host
 from ._csr import is_plain_list as is_plain_list
@@ -40,6 +42,7 @@ __all__ = [
     "as_graph",
     "attend_by_parts",
     "attend_by_power",
+    "by_row",
     "check_device",
     "check_graph",
     "counted",
@@ -61,5 +64,6 @@ __all__ = [
     "sddmm",
     "softmax",
     "trainable",
+    "transposed",
     "weighted_sum",
 ]

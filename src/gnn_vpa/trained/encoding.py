@@ -217,7 +217,7 @@ class Encoding:
         for first, width in zip(self.first_labels, self._widths, strict=True):
             block = attributes[:, begin : begin + width]
             begin += width
-            place = _single_ones(block)
+            place = single_ones(block)
             if place is None:
                 wrong = ((block != 0) & (block != 1)).any(1) | (block.sum(1) != 1)
                 where = part.where(int(wrong.nonzero()[0]))
@@ -230,12 +230,20 @@ class Encoding:
         return labels, dense if self.attributes else None
 
 
-def _single_ones(block: Tensor) -> Tensor | None:
-    """Return the place of the only 1 of each row, or None where a row is not one 1 among zeros."""
+def single_ones(block: Tensor) -> Tensor | None:
+    """Return the place of the only 1 of each row, or None where a row is not one 1 among zeros.
+
+    Example:
+        >>> single_ones(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
+        tensor([1, 0])
+    """
     numbers = np.ascontiguousarray(block.numpy()).reshape(-1)
-    place = np.flatnonzero(numbers != 0)
+    is_there = numbers != 0
+    if np.count_nonzero(is_there) != len(block):
+        return None
+    place = np.flatnonzero(is_there)
     begin = np.arange(len(block)) * block.shape[1]
-    if len(place) != len(block) or bool((numbers[place] != 1).any()):
+    if bool((numbers[place] != 1).any()):
         return None
     place -= begin
     if bool((place < 0).any()) or bool((place >= block.shape[1]).any()):

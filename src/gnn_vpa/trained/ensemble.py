@@ -37,6 +37,11 @@ class Ensemble(Predictor):
             if model.target != self.target:
                 raise UsageError("models of an ensemble must say the same of a graph")
 
+    @property
+    def size(self) -> int:
+        """Size of a batch that suits all models."""
+        return min(model.size for model in self.models)
+
     def part_outputs(self, part: Part) -> Tensor:
         """Return the mean of what the models say of a batch."""
         said = torch.stack([model.part_outputs(part).double() for model in self.models])

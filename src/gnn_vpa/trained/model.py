@@ -62,13 +62,18 @@ class Predictor(ABC):
     def to(self, device: torch.device | str) -> Self:
         """Move it to a device, and return it."""
 
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Size of a batch that suits it, see ``cut``."""
+
     @abstractmethod
     def part_outputs(self, part: Part) -> Tensor:
         """Return the outputs of a batch, ``[B, outputs]``."""
 
     def iter_outputs(self, graphs: Graphs) -> Iterator[Array]:
         """Yield the outputs of one batch of graphs after the other, see `outputs`."""
-        for part in parts(graphs):
+        for part in parts(graphs, self.size):
             with torch.inference_mode():
                 out = self.part_outputs(part)
             yield _checked(out, part)
@@ -148,6 +153,11 @@ class TrainedModel(Predictor):
             self.units = Units(*(part.to(device) for part in self.units))
         return self
 
+    @property
+    def size(self) -> int:
+        """Size of a batch that suits the network."""
+        return self.caller.size
+
     def part_outputs(self, part: Part) -> Tensor:
         """Return what the network says of a batch, ``[B, outputs]``."""
         scores = self.caller.scores(part)
@@ -173,7 +183,7 @@ class TrainedModel(Predictor):
         save_model(self, path)
 
     def _embeddings(self, graphs: Graphs) -> Iterator[Array]:
-        for part in parts(graphs):
+        for part in parts(graphs, self.size):
             with torch.inference_mode():
                 out = self.caller.embedding(part)
             yield _checked(out, part)

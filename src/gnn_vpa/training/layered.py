@@ -7,7 +7,7 @@ PyTorch's, and of several values that are assigned to one place the last one sta
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 from ..nn import Hop, LaneRows, LevelBatch, WeightedGraph
 from ..nn.internal import one_hot
 from ..ops import Graph, aggregate
-from ..ops.internal import CSR, weighted_sum
+from ..ops.internal import CSR, transposed, weighted_sum
 from .batch import Batch
 from .level_tables import LevelRows, LevelTables, Links
 
@@ -220,26 +220,30 @@ class Layered:
     def _level(self, number: int, ids: Ints) -> _Level:
         table, (steps, lanes, _) = self._levels[number], ids.shape
         safe = np.maximum(ids, 0).ravel()
-        begin = table.graph_ptr[safe]
-        length = np.where(ids.ravel() >= 0, table.graph_ptr[safe + 1] - begin, 0)
+        begin = table.graph_ptr.take(safe)
+        length = np.where(ids.ravel() >= 0, table.graph_ptr.take(safe + 1) - begin, 0)
         position = _ranges(begin, length)
         lane = np.repeat(np.arange(steps * lanes), length.reshape(steps * lanes, -1).sum(1))
-        colour = table.held[position]
-        place = colour + lane * table.size
+        colour = table.held.take(position)
+        place = lane * table.size
+        place += colour
         mark = self._mark(number, steps * lanes)
         order = np.arange(len(place), dtype=np.int32)
         mark[place] = order
-        chosen = np.flatnonzero(mark[place] == order)  # one of each kind
-        lane, colour = lane[chosen], colour[chosen]
+        chosen = np.flatnonzero(mark.take(place) == order)  # one of each kind
+        lane, colour = lane.take(chosen), colour.take(chosen)
         count = np.bincount(lane, minlength=steps * lanes)
         slots = np.maximum(count.reshape(steps, lanes).max(1), 1).repeat(lanes)
         end = slots.cumsum()
-        row = np.arange(len(chosen)) + (end - slots - count.cumsum() + count)[lane]
-        mark[place[chosen]] = row
-        held, count_of = mark[place], table.multiplicity[position]
+        row = (end - slots - count.cumsum() + count).take(lane)
+        row += np.arange(len(chosen))
+        mark[place.take(chosen)] = row
+        held, count_of = mark.take(place), table.multiplicity.take(position)
         multiplicity = np.bincount(held, count_of, minlength=end[-1]).astype(count_of.dtype)
         first = np.append(0, end[lanes - 1 :: lanes])
-        return _Level(lane, colour, row, multiplicity, first, length, held, table.pool[position])
+        return _Level(
+            lane, colour, row, multiplicity, first, length, held, table.pool.take(position)
+        )
 
     def _mark(self, number: int, lanes: int) -> Ints:
         size = lanes * self._levels[number].size
@@ -250,23 +254,25 @@ class Layered:
     def _links(self, number: int, before: _Level, after: _Level) -> _Links:
         below, table = self._levels[number - 1 : number + 1]
         mark, stride = self._marks[number - 1], self._stride
-        begin = table.hop_ptr[after.colour]
-        length = table.hop_ptr[after.colour + 1] - begin
+        begin = table.hop_ptr.take(after.colour)
+        length = table.hop_ptr.take(after.colour + 1) - begin
         position = _ranges(begin, length)
-        shift = np.repeat(after.lane * below.size, length)
-        col = table.col[position]
+        place = np.repeat(after.lane * below.size, length)
+        source = table.col.take(position)
         if stride == 1:
-            col = mark[col + shift]
+            place += source
+            col = mark.take(place)
         else:
-            col = mark[col // stride + shift] * stride + col % stride
+            place += source // stride
+            col = mark.take(place) * stride + source % stride
         lengths = np.zeros(len(after.multiplicity), np.int64)
         lengths[after.row] = length
         parent = None
         if table.parent is not None:
             parent = np.zeros(len(after.multiplicity), np.int64)
-            parent[after.row] = mark[table.parent[after.colour] + after.lane * below.size]
+            parent[after.row] = mark.take(table.parent.take(after.colour) + after.lane * below.size)
         sources = len(before.multiplicity) * stride
-        weight = table.weight[position]
+        weight = table.weight.take(position)
         return _Links(lengths, col, sources, table.longest, weight, parent)
 
     def _hop(self, number: int, graph: Graph, link: _Links, rows: LaneRows) -> Hop:
@@ -313,8 +319,9 @@ def _read(levels: Sequence[_Rows]) -> _Links:
 def _ranges(begin: Ints, length: Ints) -> Ints:
     """Return the numbers ``begin[i]`` to ``begin[i] + length[i]``, one i after the other."""
     end = length.cumsum()
-    first: Ints = np.repeat(begin - end + length, length)
-    return first + np.arange(len(first))
+    numbers: Ints = np.repeat(begin - end + length, length)
+    numbers += np.arange(len(numbers))
+    return numbers
 
 
 def _graphs(links: list[_Links], backward: bool) -> list[Graph]:
@@ -338,22 +345,21 @@ def _graphs(links: list[_Links], backward: bool) -> list[Graph]:
             there = slice(sources[number], sources[number + 1] + 1)
             own = slice(edges[number], edges[number + 1])
             by_source = CSR(
-                _rebased(back.indptr[there], edges[number]),
-                _rebased(back.indices[own], targets[number]),
-                _rebased(back.data[own], edges[number]),
+                _rebased(back[0][there], edges[number]),
+                _rebased(back[1][own], targets[number]),
+                _rebased(back[2][own], edges[number]),
                 len(link.length),
             )
         out.append(Graph.from_csr(by_target, by_source, (link.sources, len(link.length))))
     return out
 
 
-def _transposed(ptr: Ints, links: list[_Links], sources: Ints) -> Any:
-    from scipy.sparse import csr_array
-
-    col = np.concatenate([link.col + at for link, at in zip(links, sources[:-1], strict=True)])
+def _transposed(ptr: Ints, links: list[_Links], sources: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return where each source's edges begin, their targets, and their numbers by target."""
+    at = sources.astype(np.int32)
+    col = np.concatenate([link.col + by for link, by in zip(links, at[:-1], strict=True)])
     numbers = np.arange(len(col), dtype=np.int32)
-    shape = (len(ptr) - 1, sources[-1])
-    return csr_array((numbers, col.astype(np.int32, copy=False), ptr), shape=shape).tocsc()
+    return transposed(ptr, col.astype(np.int32, copy=False), numbers, int(sources[-1]))
 
 
 def _rebased(numbers: Ints, by: int) -> Tensor:

@@ -20,12 +20,12 @@ from .lanes import family_of
 from .layered import Layered
 from .layered_group import LayeredGroup
 from .level_tables import level_tables, model_for
-from .own import is_own
+from .own import elsewhere, is_own
 from .room import usable_memory
 from .seldom import Seldom
 from .tables import Tables, tables
 from .task import Curves, Lane, Outcome, Protocol, Task, Training
-from .workers import Job, Report, one_thread, train_in_processes
+from .workers import Job, Report, one_thread, started_ahead, train_in_processes
 
 _log = logging.getLogger("gnn_vpa")
 CACHED_ROWS = 8192  # rows of features of width 64 that stay in a core's cache
@@ -121,7 +121,10 @@ def fit(
             curves([order[place] for place in report.places], report.curves)
 
     place = 0
-    with one_thread() if workers else nullcontext():
+    # One more process is needed where there are two trainings, and ready when the tables are.
+    is_shared = (workers or 1) > 1 and len(order) - len(saved.outcomes) > 1
+    early = is_shared and not any(elsewhere(own.model) for own in tasks)
+    with one_thread() if workers else nullcontext(), started_ahead(int(early)) as ahead:
         for kind in kinds:
             own = [trainings[n] for n in order[place : place + len(kind) * len(lanes)]]
             family = _family(
@@ -129,7 +132,8 @@ def fit(
                 keep_weights,
             )  # fmt: skip
             jobs = _unfinished(family.groups(own), place, saved, is_watched=curves is not None)
-            train_in_processes(family.train, jobs, family.processes(workers), saved.keep, tell)
+            count = family.processes(workers)
+            train_in_processes(family.train, jobs, count, saved.keep, tell, ahead)
             place += len(own)
     by_training = {order[place]: outcome for place, outcome in saved.outcomes.items()}
     return [by_training[number] for number in range(len(trainings))]

@@ -14,7 +14,7 @@ import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
@@ -73,6 +73,7 @@ def train_in_processes(
     workers: int,
     keep: Callable[..., None],
     tell: Callable[[Report], None],
+    ahead: "deque[Started] | None" = None,
 ) -> None:
     """Train groups here and in ``workers - 1`` more processes, which end with this call.
 
@@ -87,14 +88,18 @@ def train_in_processes(
         workers: Number of processes, this one among them.
         keep: Called with each report, and with the last ones of groups that are interrupted.
         tell: Called with each report after it is kept.
+        ahead: Processes that were started before, see `started_ahead`; they are used first.
     """
+    ahead = deque() if ahead is None else ahead
     waiting, news = deque(jobs), SimpleQueue[_News]()
     unfinished = sum(len(job.trainings) for job in jobs)
     states: dict[int, dict[str, Any]] = {}
     kills: Counter[int] = Counter()
     count = max(1, min(workers, len(jobs)))
     with ExitStack() as stack:
-        others = [stack.enter_context(_worker(train, waiting, news)) for _ in range(count - 1)]
+        others = [
+            stack.enter_context(_worker(train, waiting, news, ahead)) for _ in range(count - 1)
+        ]
         mine: Generator[Report | _Lost] = _from(news)
         arrived = deque[Report | _Lost]()
         try:
@@ -202,21 +207,49 @@ class _Other(NamedTuple):
     feeder: threading.Thread
 
 
+class Started(NamedTuple):
+    """A process that waits for something to train, and the way to it."""
+
+    process: subprocess.Popen[bytes]
+    link: Connection
+
+
 @contextmanager
-def _worker(train: Train, waiting: deque[Job], news: SimpleQueue[_News]) -> Iterator[_Other]:
-    """Keep one more process at work on what is waiting; it ends with this one."""
+def started_ahead(count: int) -> Iterator[deque[Started]]:
+    """Start processes before it is known what they train, as that takes them seconds.
+
+    They end with the context, whether or not they were used.
+    """
+    with ExitStack() as stack:
+        yield deque([stack.enter_context(_started()) for _ in range(count)])
+
+
+@contextmanager
+def _started() -> Iterator[Started]:
     here, there = Pipe()
     command = f"from {__name__} import _work; _work({there.fileno()})"
     process = processes.start(["-c", command], pass_fds=[there.fileno()], stdin=subprocess.DEVNULL)
     there.close()
-    thread = threading.Thread(target=_serve, args=(here, train, waiting, news), daemon=True)
-    thread.start()
     try:
-        yield _Other(process, thread)
+        yield Started(process, here)
     finally:
         processes.end(process)
-        thread.join()
         here.close()
+
+
+@contextmanager
+def _worker(
+    train: Train, waiting: deque[Job], news: SimpleQueue[_News], ahead: deque[Started]
+) -> Iterator[_Other]:
+    """Keep one more process at work on what is waiting; it ends with this one."""
+    with nullcontext(ahead.popleft()) if ahead else _started() as (process, link):
+        thread = threading.Thread(target=_serve, args=(link, train, waiting, news), daemon=True)
+        thread.start()
+        try:
+            yield _Other(process, thread)
+        finally:
+            processes.end(process)
+            thread.join()
 
 
 def _serve(link: Connection, train: Train, waiting: deque[Job], news: SimpleQueue[_News]) -> None:
@@ -247,7 +280,10 @@ def _work(handle: int) -> None:
     offer_to_be_killed()
     torch.set_num_threads(1)
     link, jobs = Connection(handle), SimpleQueue[Job]()
-    train: Train = pickle.loads(link.recv_bytes())
+    try:
+        train: Train = pickle.loads(link.recv_bytes())
+    except EOFError:
+        return  # the sender has ended before there was something to train
     link.send_bytes(b"ready")
     threading.Thread(target=_receive, args=(link, jobs), daemon=True).start()
     mine: Generator[Report] | None = None
