@@ -230,3 +230,12 @@ def test_wide_sums_lose_no_digits() -> None:
     out = Small(None, target, 1, is_wide=True).sum(x, 0.5)
     assert out.dtype == torch.float32
     torch.testing.assert_close(out.item(), x[0].item() * 2**9, rtol=1e-7, atol=0)
+
+
+def test_edges_that_are_kept_are_grouped_after_some_uses() -> None:
+    edge_index, x = torch.tensor([[0, 1, 2], [1, 1, 0]]), torch.ones(3, 4)
+    taken = [ungrouped(edge_index, x, 3) is not None for _ in range(12)]
+    assert taken == [True] * 8 + [False] * 4
+    assert ungrouped(edge_index.clone(), x, 3) is not None  # a batch that is new
+    edge_index[0, 0] = 2
+    assert ungrouped(edge_index, x, 3) is not None  # … and so is one that has changed

@@ -29,6 +29,8 @@ _MOST_TRACED = 1 << 20  # the same for a compiler: of more, our kernels make up 
 _MOST_IN_A_ROW = 1 << 12  # edges, of which all may be one sum, that it adds in their own type
 _TYPES = (torch.float32, torch.float64)  # half types are summed in float32, by our kernels
 
+_MOST_USES = 8  # of the same edges: for more layers or steps, grouping pays
+
 _known = Memory()
 
 
@@ -47,6 +49,7 @@ class Small:
     ) -> None:
         self.source, self.target, self.num_targets = source, target, num_targets
         self.is_wide = is_wide
+        self.uses = 0  # how often they were asked for
         self._scales: dict[tuple[float, torch.dtype], Tensor] = {}
 
     def sum(self, x: Tensor, exponent: float, weight: Tensor | None = None) -> Tensor:
@@ -175,7 +178,10 @@ def _(edge_index: Tensor, num_sources: int, num_targets: int) -> Tensor:
 
 
 def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
-    """Return edges as they are, on any device, or None where this way does not serve."""
+    """Return edges as they are, on any device, or None where this way does not serve.
+
+    A graph that is kept comes again and again: that is grouped, once for all.
+    """
     if edge_index.dim() != 2 or len(edge_index) != 2 or not _serves(edge_index, x):
         return None
     seen = (len(x), num_targets, Mark(edge_index))
@@ -187,7 +193,9 @@ def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
             source, target = edge_index.clone().unbind(0)
             known = (seen, Small(source, target, num_targets))
         _known.put(edge_index, known)
-    return known[1]
+    edges = known[1]
+    edges.uses += 1
+    return edges if edges.uses <= _MOST_USES else None
 
 
 def may_be_small(edge_index: Tensor, width: int) -> bool:
