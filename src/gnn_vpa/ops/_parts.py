@@ -166,13 +166,18 @@ def _tensor(values: Floats) -> Tensor:
         return torch.from_numpy(values)
 
 
+class Made(NamedTuple):
+    """What the forward pass makes of the logits, and the backward pass uses."""
+
+    weight: Floats  # u_ij, [E, H] by target
+    falls: Any  # where logits were negative
+    share: Floats | None  # by how much u outweighs the softmax; None: not at all
+
+
 def _weights(
     source: Tensor, target: Tensor, graph: Graph, slope: float, normed: bool
-) -> tuple[Floats, Any, Floats | None]:
-    """Return ``u [E, H]`` by target, where logits were negative, and by how much ``u`` outweighs.
-
-    The softmax's weights are ``u_ij / share_i``; without a share they are ``u_ij``.
-    """
+) -> Made:
+    """Return the weights: those of the softmax are ``u_ij / share_i``; without a share ``u_ij``."""
     way = _by_target(graph, source.shape[1])
     logits = source.numpy().take(way.other, axis=0) + way.over(target.numpy())
     falls = logits <= 0
@@ -181,11 +186,42 @@ def _weights(
     mass = np.exp(logits, out=logits)
     if not normed:
         mass /= way.over(way.sums(mass))
-        return mass, falls, None
+        return Made(mass, falls, None)
     norm = np.sqrt(way.sums(mass * mass))
     share = way.sums(mass) / norm
     mass /= way.over(norm)
-    return mass, falls, share
+    return Made(mass, falls, share)
+
+
+def attention(
+    x: Tensor, source: Tensor, target: Tensor, graph: Graph, slope: float, normed: bool
+) -> tuple[Tensor, Made]:
+    """Attend; no row is longer than ``LONG``, and no derivative is asked for."""
+    with np.errstate(all="ignore"):  # what is not finite stays so, as in PyTorch
+        made = _weights(source, target, graph, slope, normed)
+    return _by_target(graph, x.shape[1]).summed(x, made.weight), made
+
+
+def attention_gradient(
+    g: Tensor, x: Tensor, graph: Graph, slope: float, made: Made, to_parts: bool = True
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Return the gradients to ``x`` and, if asked ``to_parts``, to ``source`` and ``target``."""
+    weight, falls, share = made
+    heads = x.shape[1]
+    to, back = _by_target(graph, heads), _by_source(graph, heads)
+    grad_x = back.summed(g, weight)
+    if not to_parts:
+        return grad_x, None, None
+    change = np.empty_like(weight)
+    left, right = (part.reshape(-1, part.shape[2]) for part in (g, x))
+    change.reshape(-1)[to.place] = dots(left, right, to.apart).numpy()
+    change *= weight
+    mean = to.sums(change)
+    with np.errstate(all="ignore"):  # a node without neighbours has a share of 0 / 0
+        change -= weight * to.over(mean if share is None else mean / share)
+    change *= np.where(falls, np.asarray(slope, change.dtype), np.asarray(1, change.dtype))
+    turned = change.take(back.edge, axis=0)
+    return grad_x, _tensor(back.sums(turned)), _tensor(to.sums(change))
 
 
 class _Attention(torch.autograd.Function):
@@ -199,12 +235,11 @@ class _Attention(torch.autograd.Function):
         slope: float,
         normed: bool,
     ) -> Tensor:
-        parts = source.detach(), target.detach()
-        with np.errstate(all="ignore"):  # what is not finite stays so, as in PyTorch
-            weight, falls, share = _weights(*parts, graph, slope, normed)
-        ctx.graph, ctx.slope, ctx.normed, ctx.made = graph, slope, normed, (weight, falls, share)
+        plain = x.detach(), source.detach(), target.detach()
+        out, ctx.made = attention(*plain, graph, slope, normed)
+        ctx.graph, ctx.slope, ctx.normed = graph, slope, normed
         ctx.save_for_backward(x, source, target)
-        return _by_target(graph, x.shape[1]).summed(x.detach(), weight)
+        return out
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
@@ -218,19 +253,6 @@ class _Attention(torch.autograd.Function):
                 grads = iter(torch.autograd.grad(again, inputs, g, create_graph=True))
             found = (next(grads) if t.requires_grad else None for t in (x, source, target))
             return *found, None, None, None
-        weight, falls, share = ctx.made
-        heads = x.shape[1]
-        to, back = _by_target(graph, heads), _by_source(graph, heads)
-        grad_x = back.summed(g, weight) if ctx.needs_input_grad[0] else None
-        if not (ctx.needs_input_grad[1] or ctx.needs_input_grad[2]):
-            return grad_x, None, None, None, None, None
-        change = np.empty_like(weight)
-        left, right = (part.reshape(-1, part.shape[2]) for part in (g, x.detach()))
-        change.reshape(-1)[to.place] = dots(left, right, to.apart).numpy()
-        change *= weight
-        mean = to.sums(change)
-        with np.errstate(all="ignore"):  # a node without neighbours has a share of 0 / 0
-            change -= weight * to.over(mean if share is None else mean / share)
-        change *= np.where(falls, np.asarray(slope, change.dtype), np.asarray(1, change.dtype))
-        turned = change.take(back.edge, axis=0)
-        return grad_x, _tensor(back.sums(turned)), _tensor(to.sums(change)), None, None, None
+        to_parts = any(ctx.needs_input_grad[1:3])
+        found = attention_gradient(g, x.detach(), graph, slope, ctx.made, to_parts)
+        return *found, None, None, None

@@ -22,7 +22,7 @@ from ._graph import Graph, trainable
 from ._operators import spmm
 from ._power import power_of_lengths
 
-_WIDE = {torch.float32: np.float32, torch.float64: np.float64}  # summed in their own type
+WIDE = {torch.float32: np.float32, torch.float64: np.float64}  # summed in their own type
 
 
 def can_be_short(x: Tensor) -> bool:
@@ -50,7 +50,7 @@ def power_sum(
     """
     if observe.observer is not None:
         return None
-    if not can_be_short(x) or x.dtype not in _WIDE or x.shape[1] == 0 or backend(x) != "cpu":
+    if not can_be_short(x) or x.dtype not in WIDE or x.shape[1] == 0 or backend(x) != "cpu":
         return None
     if weight is not None and not _is_constant(weight, x):
         return None
@@ -61,7 +61,7 @@ def power_sum(
         if not graph.is_whole:
             return None
         with trainable():
-            way = _Bags(graph, exponent, _WIDE[x.dtype], weight, mark)
+            way = Bags(graph, exponent, WIDE[x.dtype], weight, mark)
         graph.ways[key] = way
     return _along(way, x, graph, own)
 
@@ -94,7 +94,7 @@ class _Kernel:
         return spmm(g.unsqueeze(1), weight, None, self.factor, *operands).squeeze(1)
 
 
-class _Bags(_Kernel):
+class Bags(_Kernel):
     """The same on the CPU, with all constants put together as one weight for each edge."""
 
     def __init__(
@@ -122,10 +122,10 @@ class _Bags(_Kernel):
     def back(self, g: Tensor, graph: Graph) -> Tensor:
         if self.turned is None:
             with trainable():
-                self.turned = self._turn(graph)
+                self.turned = self.turn(graph)
         return whole_bags(g, *self.turned)
 
-    def _turn(self, graph: Graph) -> tuple[Tensor | None, CSR]:
+    def turn(self, graph: Graph) -> tuple[Tensor | None, CSR]:
         """Return the edges by source with their weights: in one go, as one of these moves both."""
         if self.spread is None:
             return None, graph.by_source

@@ -32,6 +32,8 @@ from ._power import power as power
 from ._script import raise_unscriptable as raise_unscriptable
 from ._short import is_untraced as is_untraced
 from ._short import power_sum as power_sum
+from ._traced import traced_sum as traced_sum
+from ._traced_attention import traced_attention as traced_attention
 
 __all__ = [
     "CSR",
@@ -63,6 +65,8 @@ __all__ = [
     "scaled_sum",
     "sddmm",
     "softmax",
+    "traced_attention",
+    "traced_sum",
     "trainable",
     "transposed",
     "weighted_sum",

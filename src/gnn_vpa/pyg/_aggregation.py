@@ -2,6 +2,7 @@
 
 from typing import NoReturn
 
+import torch
 import torch_geometric.nn.aggr as pyg_aggr
 from torch import Tensor
 from torch_geometric.index import ptr2index
@@ -12,7 +13,8 @@ from ..errors import UsageError
 from ..ops import Graph, aggregate, observe
 from ..ops.internal import accumulator, normed, raise_unscriptable, scaled_sum
 from ._mend import mend_generated_code
-from ._small import small_readout
+from ._small import Small, small_readout
+from ._traced import Traced, traced
 
 # A layer of PyG that is made with VPAggregation must not break later ones that sum.
 mend_generated_code()
@@ -71,7 +73,7 @@ class VPAggregation(_Unscriptable):
             tensor([[1.4000]])
         """
         if weight is None and index is not None and dim in (0, -x.dim()):
-            groups = small_readout(index, x, dim_size)
+            groups = _ungrouped(index, x, dim_size)
             if groups is not None:
                 return groups.sum(x, 0.5)
         graph = _groups(x, index, ptr, dim_size, dim)
@@ -86,6 +88,13 @@ class VPAggregation(_Unscriptable):
                 f"beginning of it, got {list(weight.shape)}."
             )
         return _divided_by_norm(elements, graph, weight).movedim(0, dim)
+
+
+def _ungrouped(index: Tensor, x: Tensor, dim_size: int | None) -> Small | Traced | None:
+    """Return groups that need not be known to sum over them: under a compiler, or on a GPU."""
+    if torch.compiler.is_compiling():
+        return None if dim_size is None or index.dim() != 1 else traced(index, x, dim_size)
+    return small_readout(index, x, dim_size)
 
 
 def _divided_by_norm(elements: Tensor, graph: Graph, weight: Tensor) -> Tensor:

@@ -12,10 +12,10 @@ from ..aggregations import aggregation
 from ..errors import UsageError
 from ..ops import Graph
 from ..ops.internal import power_sum
+from ._along import Edges, aggregate
 from ._norm import vp_gcn_norm, vp_softmax
 from ._propagate import VPMessagePassing
 from ._rebind import reads, rebound, same_code
-from ._small import Small, aggregate
 from ._types import OptInt, OptTensor
 
 
@@ -30,7 +30,7 @@ class VPSum(VPMessagePassing):
         if cls._linear and same_code(cls.forward, _gin):
             cls.forward = _gin_at_once(cls.forward)
 
-    def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
+    def _fused(self, source: Tensor, graph: Edges, kwargs: dict[str, Any]) -> Tensor:
         exponent = aggregation(self.aggr).exponent
         if exponent is not None and isinstance(graph, Graph):
             out = power_sum(source, graph, exponent)
@@ -70,7 +70,7 @@ class VPWeightedSum(VPMessagePassing):
         super().__init_subclass__(**kwargs)
         cls._linear = linear
 
-    def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
+    def _fused(self, source: Tensor, graph: Edges, kwargs: dict[str, Any]) -> Tensor:
         weight = kwargs.get("edge_weight")
         weight = None if weight is None else weight.view(-1)
         return aggregate(source, graph, self.aggr, weight)
@@ -99,7 +99,7 @@ class VPNormalised(VPWeights):
         if "forward" not in vars(cls):
             cls.forward = rebound(cls.forward, gcn_norm=vp_gcn_norm)
 
-    def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
+    def _fused(self, source: Tensor, graph: Edges, kwargs: dict[str, Any]) -> Tensor:
         weight = kwargs["edge_weight"]
         return aggregate(source, graph, "sum", None if weight is None else weight.view(-1))
 

@@ -9,7 +9,8 @@ from torch import Tensor
 from torch_geometric import utils
 
 from ..ops.internal import is_on_host, is_untraced
-from ._small import checked, may_be_traced
+from ._small import check_range
+from ._traced import may_be_traced
 
 _FLOATS = {torch.float32: np.float32, torch.float64: np.float64}
 
@@ -68,18 +69,57 @@ def _unit_norm_by_torch(
     return edges, weight * root[target] * root[source]
 
 
+torch.library.define(
+    "gnn_vpa::unit_norm",
+    "(Tensor edge_index, SymInt num_nodes, float fill, ScalarType dtype) -> (Tensor, Tensor)",
+    tags=torch.Tag.pt2_compliant_tag,
+)
+
+
+@torch.library.impl("gnn_vpa::unit_norm", "CPU")
 def _unit_norm_traced(
     edge_index: Tensor, num_nodes: int, fill: float, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
-    """Return ``vp_gcn_norm`` of edges of weight 1 as a compiler can fuse it: nothing is grouped."""
-    edge_index = checked(edge_index, num_nodes, num_nodes)
-    weight = torch.ones(edge_index.shape[1], dtype=torch.float64)
-    edges, weight = add_remaining_self_loops(edge_index, weight, fill, num_nodes)
-    source, target = edges.unbind(0)
-    mass = weight.new_zeros(num_nodes).index_add_(0, target, weight.square())
-    root = mass.pow(-0.25)  # of each node: it has a self-loop
-    weight = weight * root.index_select(0, target) * root.index_select(0, source)
-    return edges, weight.to(dtype)
+    """Return ``vp_gcn_norm`` of edges of weight 1, one call for a compiler.
+
+    As the number of edges must not depend on their values, self-loops that are there stay, with
+    weight 0, and what is added takes their place.
+    """
+    check_range(edge_index, num_nodes, num_nodes)
+    ends = edge_index.numpy()
+    source, target = ends
+    loops = source[source == target]
+    count = np.bincount(target, minlength=num_nodes) + fill * fill
+    if len(loops) == 0:
+        return _with_unit_norm(ends, count, fill, dtype)
+    own = np.full(num_nodes, fill)
+    own[loops] = 1
+    count += own * own - fill * fill - np.bincount(loops, minlength=num_nodes)
+    edges, weight = _with_unit_norm(ends, count, own, dtype)
+    weight[: len(source)][edge_index[0] == edge_index[1]] = 0
+    return edges, weight
+
+
+@torch.library.register_fake("gnn_vpa::unit_norm")
+def _(
+    edge_index: Tensor, num_nodes: int, fill: float, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    num_edges = edge_index.shape[1] + num_nodes
+    return edge_index.new_empty(2, num_edges), edge_index.new_empty(num_edges, dtype=dtype)
+
+
+def _with_unit_norm(
+    ends: NDArray[Any], count: NDArray[Any], own: Any, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Append a self-loop of weight ``own`` to each node; divide by fourth roots of ``count``."""
+    source, target = ends
+    num_nodes = len(count)
+    root = (1 / np.sqrt(np.sqrt(count))).astype(_FLOATS[dtype])
+    edges = np.empty((2, len(source) + num_nodes), ends.dtype)
+    edges[:, : len(source)], edges[:, len(source) :] = ends, np.arange(num_nodes)
+    own = np.asarray(own, root.dtype) * root * root
+    weight = np.concatenate([root[target] * root[source], own])
+    return torch.from_numpy(edges), torch.from_numpy(weight)
 
 
 def unit_norm(
@@ -93,8 +133,8 @@ def unit_norm(
         return None
     if edge_index.is_cuda and is_untraced(edge_index):
         return _unit_norm_by_torch(edge_index, num_nodes, fill, dtype)
-    if torch.compiler.is_compiling() and may_be_traced(edge_index):
-        return _unit_norm_traced(edge_index, num_nodes, fill, dtype)
+    if may_be_traced(edge_index):
+        return torch.ops.gnn_vpa.unit_norm(edge_index, num_nodes, fill, dtype)  # type: ignore[no-any-return]
     if not is_on_host(edge_index):
         return None
     ends: NDArray[Any] = edge_index.numpy()
@@ -104,9 +144,4 @@ def unit_norm(
     if (source == target).any():
         return None
     count = np.bincount(target, minlength=num_nodes) + fill * fill
-    root = (1 / np.sqrt(np.sqrt(count))).astype(_FLOATS[dtype])
-    edges = np.empty((2, len(source) + num_nodes), ends.dtype)
-    edges[:, : len(source)], edges[:, len(source) :] = ends, np.arange(num_nodes)
-    own = np.asarray(fill, root.dtype) * root * root
-    weight = np.concatenate([root[target] * root[source], own])
-    return torch.from_numpy(edges), torch.from_numpy(weight)
+    return _with_unit_norm(ends, count, fill, dtype)

@@ -3,14 +3,17 @@
 from inspect import Parameter
 from typing import Any, ClassVar, NoReturn
 
+import torch
 from torch import Tensor
 from torch_geometric.nn import MessagePassing
 from torch_geometric.typing import Adj, Size
 
 from ..ops import Graph
 from ..ops.internal import as_graph, is_plain_list, known_graph, raise_unscriptable
+from ._along import Edges
 from ._edges import plain_edges
-from ._small import Small, small
+from ._small import small
+from ._traced import traced
 
 _HOOKS = tuple(
     f"_{step}_forward_{when}hooks"
@@ -81,7 +84,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         return out
 
     def _fused(self, source: Tensor, graph: Any, kwargs: dict[str, Any]) -> Tensor:
-        """Compute all of message, aggregate and update at once, along a ``Graph`` or ``Small``."""
+        """Compute all of message, aggregate and update at once, along a ``Graph`` or other ``Edges``."""
         raise NotImplementedError
 
     def _features(self, kwargs: dict[str, Any]) -> Any:
@@ -121,7 +124,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
 
     def _plain_ends(
         self, edge_index: Adj, size: Size, x: Any
-    ) -> tuple[Tensor, Graph | Small] | None:
+    ) -> tuple[Tensor, Edges] | None:
         """Return what ``_ends`` does, where edges are a plain list, of which PyG asks nothing."""
         source, target = x if type(x) is tuple else (x, x)
         if self.flow != "source_to_target" or not isinstance(source, Tensor):
@@ -132,7 +135,9 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         if size is not None and tuple(size) != sizes:
             return None
         if self._takes_small and target is not None:
-            edges = small(edge_index, source, sizes[1])
+            # Under a compiler, or on a GPU.
+            find = traced if torch.compiler.is_compiling() else small
+            edges = find(edge_index, source, sizes[1])
             if edges is not None:
                 return source, edges
         graph = known_graph(edge_index, *sizes)

@@ -12,8 +12,8 @@ from torch_geometric.nn.aggr import MeanAggregation, SumAggregation
 
 from ..ops import Graph, aggregate
 from ..ops.internal import attend_by_parts
+from ._along import Edges
 from ._rules import form_of
-from ._small import Small
 from ._variants import become, is_sum, variant
 from .attention import Parts, VPGATConv
 
@@ -27,9 +27,9 @@ class GATConvByParts(VPGATConv):
     edge_updater = VPGATConv.edge_updater
     _linear = True
 
-    def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
+    def _fused(self, source: Tensor, graph: Edges, kwargs: dict[str, Any]) -> Tensor:
         alpha = kwargs["alpha"]
-        if isinstance(graph, Small):
+        if not isinstance(graph, Graph):
             graph = graph.grouped(len(source))
         if isinstance(alpha, Parts):
             return attend_by_parts(source, graph, *alpha, normed=False)

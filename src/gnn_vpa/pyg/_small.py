@@ -1,17 +1,11 @@
-"""Small batches on a GPU, or under a compiler: PyTorch's own gather and add, without grouping.
+"""Small batches on a GPU: PyTorch's own gather and add, without grouping.
 
 In an ordinary loop over small batches a GPU waits for Python. Grouping edges takes ten calls for a
 batch that is used once, and the backward pass of our kernels goes through Python, 0.2 ms for each
 layer. Here a sum is a gather and an addition in place, whose derivatives are PyTorch's own, and how
 many neighbours a node has is counted once for all layers. As in PyG, additions on a GPU come in no
 fixed order; ``torch.use_deterministic_algorithms(True)`` chooses our kernels, whose sums have one.
-
-On a CPU ``torch.compile`` fuses the same gather and addition with what is around them, while it
-calls our kernels one by one, through Python: of a small batch that takes longer than all its sums.
-As they are added in a row, those of many edges are added in float64.
 """
-
-import math
 
 import torch
 from torch import Tensor
@@ -19,15 +13,12 @@ from torch.nn.functional import leaky_relu
 from torch_geometric.utils import softmax
 
 from .. import ops
-from ..aggregations import Aggregation, aggregation
 from ..errors import UsageError
 from ..ops import Graph, observe
 from ..ops.internal import Mark, Memory, is_untraced, memorable, power, trainable
 
 _MOST = 1 << 25  # numbers that are gathered: of more, our kernels make up for grouping
-_MOST_TRACED = 1 << 20  # the same for a compiler: of more, our kernels make up for Python
-_MOST_IN_A_ROW = 1 << 12  # edges, of which all may be one sum, that it adds in their own type
-_TYPES = (torch.float32, torch.float64)  # half types are summed in float32, by our kernels
+TYPES = (torch.float32, torch.float64)  # half types are summed in float32, by our kernels
 
 _MOST_USES = 8  # of the same edges: for more layers or steps, grouping pays
 
@@ -135,46 +126,7 @@ def small(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
         x: What is gathered, ``[num_sources, ...]``.
         num_targets: Number of targets.
     """
-    if edge_index.is_cuda:
-        return ungrouped(edge_index, x, num_targets)
-    if not _is_traced_small(edge_index, x) or edge_index.dim() != 2 or len(edge_index) != 2:
-        return None
-    source, target = checked(edge_index, len(x), num_targets).unbind(0)
-    return Small(source, target, num_targets, is_wide=len(source) > _MOST_IN_A_ROW)
-
-
-def _is_traced_small(edges: Tensor, x: Tensor) -> bool:
-    """Say whether a compiler traces a small batch on the CPU."""
-    return (
-        torch.compiler.is_compiling()
-        and x.dtype in _TYPES
-        and x.dim() in (2, 3)
-        and edges.shape[-1] * math.prod(x.shape[1:]) <= _MOST_TRACED
-        and may_be_traced(edges)
-    )
-
-
-def may_be_traced(edges: Tensor) -> bool:
-    """Say whether a compiler may gather and add along these edges, if they are few."""
-    return (
-        edges.device.type == "cpu"
-        and edges.dtype == torch.int64
-        and observe.observer is None
-        and not torch._C._are_functorch_transforms_active()
-        and not torch.are_deterministic_algorithms_enabled()
-    )
-
-
-@torch.library.custom_op("gnn_vpa::checked", mutates_args=())
-def checked(edge_index: Tensor, num_sources: int, num_targets: int) -> Tensor:
-    """Return edges whose indices are in range: what a compiler makes takes -1 for the last node."""
-    _check(edge_index, num_sources, num_targets)
-    return edge_index.clone()
-
-
-@checked.register_fake
-def _(edge_index: Tensor, num_sources: int, num_targets: int) -> Tensor:
-    return torch.empty_like(edge_index)
+    return ungrouped(edge_index, x, num_targets) if edge_index.is_cuda else None
 
 
 def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
@@ -188,7 +140,7 @@ def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
     known: tuple[object, Small] | None = _known.get(edge_index)
     if known is None or known[0] != seen:
         with torch.inference_mode(False):
-            _check(edge_index, len(x), num_targets)
+            check_range(edge_index, len(x), num_targets)
             # A copy: a change of the user's tensor before the backward pass is none of these edges.
             source, target = edge_index.clone().unbind(0)
             known = (seen, Small(source, target, num_targets))
@@ -205,12 +157,6 @@ def may_be_small(edge_index: Tensor, width: int) -> bool:
 
 def small_readout(index: Tensor, x: Tensor, num_targets: int | None) -> Small | None:
     """Return the groups of a small batch's nodes, or None where they are to be grouped."""
-    if not index.is_cuda and num_targets is not None and index.shape == x.shape[:1]:
-        if not _is_traced_small(index, x):
-            return None
-        nodes = torch.zeros_like(index)  # each is there
-        _, index = checked(torch.stack([nodes, index]), len(x), num_targets).unbind(0)
-        return Small(None, index, num_targets, is_wide=len(index) > _MOST_IN_A_ROW)
     if not index.is_cuda or index.dim() != 1 or len(index) != len(x) or not _serves(index, x):
         return None
     if num_targets is None:
@@ -218,26 +164,10 @@ def small_readout(index: Tensor, x: Tensor, num_targets: int | None) -> Small | 
     return Small(None, index, num_targets)  # an index out of range fails where it is added
 
 
-def aggregate(x: Tensor, graph: Graph | Small, aggr: str, weight: Tensor | None = None) -> Tensor:
-    """Aggregate along edges, grouped or not."""
-    if isinstance(graph, Small):
-        entry = aggregation(aggr, among="operators")
-        if entry.exponent is not None and (weight is None or _is_plain(weight, x, graph, entry)):
-            return graph.sum(x, entry.exponent, weight)
-        graph = graph.grouped(len(x))
-    return ops.aggregate(x, graph, aggr, weight)
-
-
-def _is_plain(weight: Tensor, x: Tensor, graph: Small, entry: Aggregation) -> bool:
-    """Say whether weights are mere factors; where their squares count, they may be of any size."""
-    fits = weight.shape == graph.target.shape and weight.dtype == x.dtype
-    return fits and not entry.squares_weights
-
-
 def _serves(edges: Tensor, x: Tensor) -> bool:
     """Say whether these edges and features may take this way."""
     return (
-        x.dtype in _TYPES
+        x.dtype in TYPES
         and edges.dtype == torch.int64
         and x.dim() in (2, 3)
         and edges.shape[-1] * (x.numel() // max(len(x), 1)) <= _MOST
@@ -251,7 +181,7 @@ def _serves(edges: Tensor, x: Tensor) -> bool:
     )
 
 
-def _check(edge_index: Tensor, *sizes: int) -> None:
+def check_range(edge_index: Tensor, *sizes: int) -> None:
     """Raise unless every index lies in its range: on a GPU a wrong one ends the program."""
     is_captured = edge_index.is_cuda and torch.cuda.is_current_stream_capturing()
     if edge_index.shape[1] == 0 or is_captured:

@@ -13,13 +13,14 @@ from torch_geometric.utils import is_torch_sparse_tensor
 from ..ops import Graph, aggregate
 from ..ops.internal import attend_by_parts
 from ._aggregation import VPAggregation
+from ._along import Edges
 from ._edges import plain_edges
 from ._forms import VPWeights
 from ._loops import append_self_loops, counting, keep_self_loops
 from ._memory import add_self_loops, remove_self_loops
 from ._propagate import VPMessagePassing
 from ._rebind import rebound
-from ._small import Small, may_be_small
+from ._small import may_be_small
 from ._types import OptInt, OptTensor
 
 
@@ -104,9 +105,9 @@ class VPAttention(VPWeights):
         out: Tensor = VPAggregation()(inputs, index, None, dim_size, self.node_dim, weight=weight)
         return out
 
-    def _fused(self, source: Tensor, graph: Graph | Small, kwargs: dict[str, Any]) -> Tensor:
+    def _fused(self, source: Tensor, graph: Edges, kwargs: dict[str, Any]) -> Tensor:
         alpha = kwargs["alpha"]
-        if isinstance(graph, Small):
+        if not isinstance(graph, Graph):
             if isinstance(alpha, Parts):
                 return graph.attend_by_parts(source, *alpha)
             if isinstance(alpha, Tensor) and not self.normalizer_grad:

@@ -1,0 +1,112 @@
+"""Batches on the CPU that a compiler traces: sums and attention by one call each.
+
+What has no such call (weights that take a gradient, attention after a dropout) is a gather and an
+addition where the batch is small, which the compiler fuses with what is around them, and goes by
+our kernels where it is large. As the compiler adds in a row, many edges are added in float64.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from .. import ops
+from ..ops import Graph, observe
+from ..ops.internal import traced_attention, traced_sum, weighted_sum
+from ._small import TYPES, Small, check_range
+
+_MOST = 1 << 20  # numbers that a compiler gathers: of more, our kernels make up for Python
+_MOST_IN_A_ROW = 1 << 12  # edges, of which all may be one sum, that it adds in their own type
+
+
+class Traced:
+    """Edges whose values nobody can read while they are traced.
+
+    Args:
+        edges: ``[2, num_edges]``; or ``[num_sources]``, the target of each source, as in a readout.
+        num_sources: Number of sources.
+        num_targets: Number of targets.
+    """
+
+    def __init__(self, edges: Tensor, num_sources: int, num_targets: int) -> None:
+        self.edges, self.num_sources, self.num_targets = edges, num_sources, num_targets
+
+    @property
+    def target(self) -> Tensor:
+        """The target of each edge."""
+        return self.edges if self.edges.dim() == 1 else self.edges[1]
+
+    def sum(self, x: Tensor, exponent: float, weight: Tensor | None = None) -> Tensor:
+        """Return ``N_i^(-exponent) * sum_j weight_ij x_j``, as ``Small`` does."""
+        if weight is None or not weight.requires_grad:
+            out = traced_sum(x.flatten(1), self.edges, self.num_targets, exponent, weight)
+            return out.view(self.num_targets, *x.shape[1:])
+        if self._is_small(x):
+            return self._ungrouped().sum(x, exponent, weight)
+        graph = self.grouped(self.num_sources)
+        return weighted_sum(x, graph, weight, graph.scale(exponent, x.dtype))
+
+    def attend(self, x: Tensor, alpha: Tensor) -> Tensor:
+        """Return ``sum_j alpha_ij x_j / sqrt(sum_j alpha_ij^2)``, as ``Small`` does."""
+        if self._is_small(x):
+            return self._ungrouped().attend(x, alpha)
+        graph = self.grouped(self.num_sources)
+        return ops.aggregate(x, graph, weight=alpha, normalizer_grad=False)
+
+    def attend_by_parts(
+        self, x: Tensor, source: Tensor, target: Tensor, slope: float, times: Tensor | None = None
+    ) -> Tensor:
+        """Attend by ``softmax_j leaky_relu(source_j + target_i)``, as ``Small`` does."""
+        return traced_attention(x, self.edges, source, target, slope, times)
+
+    def grouped(self, num_sources: int) -> Graph:
+        """Return the same edges as a ``Graph``."""
+        if self.edges.dim() == 1:
+            return Graph.readout(self.edges, self.num_targets)
+        return Graph(self.edges, (num_sources, self.num_targets))
+
+    def _is_small(self, x: Tensor) -> bool:
+        return self.edges.shape[-1] * math.prod(x.shape[1:]) <= _MOST
+
+    def _ungrouped(self) -> Small:
+        source, target = checked(self.edges, self.num_sources, self.num_targets).unbind(0)
+        is_wide = self.edges.shape[-1] > _MOST_IN_A_ROW
+        return Small(source, target, self.num_targets, is_wide)
+
+
+def traced(edges: Tensor, x: Tensor, num_targets: int) -> Traced | None:
+    """Return edges that a compiler traces on the CPU, or None where this way does not serve.
+
+    Args:
+        edges: ``[2, num_edges]``; or ``[num_sources]``, the target of each source, as in a readout.
+        x: What is summed, ``[num_sources, ...]``.
+        num_targets: Number of targets.
+    """
+    if not may_be_traced(edges) or x.dtype not in TYPES or x.dim() not in (2, 3):
+        return None
+    is_list = edges.dim() == 2 and len(edges) == 2
+    return Traced(edges, len(x), num_targets) if is_list or edges.shape == x.shape[:1] else None
+
+
+def may_be_traced(edges: Tensor) -> bool:
+    """Say whether a compiler traces these edges, and may sum along them by these calls."""
+    return (
+        torch.compiler.is_compiling()
+        and edges.device.type == "cpu"
+        and edges.dtype == torch.int64
+        and observe.observer is None
+        and not torch._C._are_functorch_transforms_active()
+        and not torch.are_deterministic_algorithms_enabled()
+    )
+
+
+@torch.library.custom_op("gnn_vpa::checked", mutates_args=())
+def checked(edge_index: Tensor, num_sources: int, num_targets: int) -> Tensor:
+    """Return edges whose indices are in range: what a compiler makes takes -1 for the last node."""
+    check_range(edge_index, num_sources, num_targets)
+    return edge_index.clone()
+
+
+@checked.register_fake
+def _(edge_index: Tensor, num_sources: int, num_targets: int) -> Tensor:
+    return torch.empty_like(edge_index)
