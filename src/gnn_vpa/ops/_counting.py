@@ -14,10 +14,13 @@ from scipy.sparse._sparsetools import coo_tocsr, csr_tocsc
 Ints = NDArray[Any]
 
 
-def by_row(row: Ints, col: Ints, num_rows: int) -> tuple[Ints, Ints, Ints]:
-    """Return ``rowptr``, columns and edges by row, in each row in the order of the edges.
+def by_row(
+    row: Ints, col: Ints, num_rows: int, value: Ints | None = None
+) -> tuple[Ints, Ints, Ints]:
+    """Return ``rowptr``, columns and values by row, in each row in the order of the edges.
 
-    All are of the type of ``row``, and every row is below ``num_rows``.
+    Values are by default the numbers of the edges. Rows and columns are of one type, and every row
+    is below ``num_rows``.
 
     Example:
         >>> row, col = np.array([2, 0, 2]), np.array([7, 8, 9])
@@ -25,10 +28,11 @@ def by_row(row: Ints, col: Ints, num_rows: int) -> tuple[Ints, Ints, Ints]:
         (array([0, 1, 1, 3]), array([8, 7, 9]), array([1, 0, 2]))
     """
     pointer = np.empty(num_rows + 1, row.dtype)
-    moved, order = np.empty_like(row), np.empty_like(row)
-    numbers = np.arange(len(row), dtype=row.dtype)
-    coo_tocsr(num_rows, 0, len(row), row, col, numbers, pointer, moved, order)
-    return pointer, moved, order
+    if value is None:
+        value = np.arange(len(row), dtype=row.dtype)
+    moved, ordered = np.empty_like(row), np.empty_like(value)
+    coo_tocsr(num_rows, 0, len(row), row, col, value, pointer, moved, ordered)
+    return pointer, moved, ordered
 
 
 def largest(values: Ints) -> int:

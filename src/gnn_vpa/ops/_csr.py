@@ -196,6 +196,29 @@ def _check_end(name: str, index: Ints, size: int) -> None:
         _check_bounds(name, int(index.min()), int(index.max()), size)
 
 
+def check_below(edges: Tensor, num_sources: int, num_targets: int) -> None:
+    """Raise unless indices on the CPU are in range: of edges ``[2, E]``, or targets ``[S]``."""
+    ends = edges.numpy()
+    if edges.dim() == 2 and (num_sources != num_targets or not _are_below(ends, num_targets)):
+        _check_end("source", ends[0], num_sources)
+    _check_end("target", ends if edges.dim() == 1 else ends[1], num_targets)
+
+
+def ends_of(edges: Tensor, num_sources: int, num_targets: int) -> tuple[Ints, Ints]:
+    """Return sources and targets of edges on the CPU, in range and of the narrowest type.
+
+    Args:
+        edges: ``[2, num_edges]``; or ``[num_sources]``, the target of each source.
+        num_sources: Number of sources.
+        num_targets: Number of targets.
+    """
+    check_below(edges, num_sources, num_targets)
+    ends = edges.numpy().astype(_narrowest(edges.shape[-1], num_sources, num_targets), order="C")
+    if edges.dim() == 1:
+        return np.arange(len(ends), dtype=ends.dtype), ends
+    return ends[0], ends[1]
+
+
 def compressed(rowptr: Ints, col: Ints, edge: Ints | None, longest: int) -> CSR:
     """Return rows made on the CPU as the kernels see them."""
     order = None if edge is None else torch.from_numpy(edge)

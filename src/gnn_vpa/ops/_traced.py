@@ -7,15 +7,17 @@ and PyTorch's compiler makes one of them), and the sums are ``embedding_bag``. B
 by ``torch.library``'s plain registration: ``custom_op`` takes three times as long to be called.
 """
 
-from typing import Any, Optional
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from ._counting import by_row, largest, transposed
 from ._cpu import LONG, whole_bags
-from ._csr import CSR, index_dtype, longest_of
-from ._graph import Graph
-from ._short import WIDE, Bags
+from ._csr import CSR, ends_of, index_dtype, longest_of
+from ._power import power_of_lengths
+from ._short import WIDE
 
 # The grouped edges: by target, and by source; each its pointers, the other ends and the weights.
 Grouped = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
@@ -24,11 +26,6 @@ torch.library.define(
     "gnn_vpa::weighted_rows",
     "(Tensor edges, SymInt num_sources, SymInt num_targets, float exponent, Tensor? weight, "
     "ScalarType dtype) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-    tags=torch.Tag.pt2_compliant_tag,
-)
-torch.library.define(
-    "gnn_vpa::power_sum",
-    "(Tensor x, Tensor edges, SymInt num_targets, float exponent, Tensor? weight) -> Tensor",
     tags=torch.Tag.pt2_compliant_tag,
 )
 torch.library.define(
@@ -43,7 +40,7 @@ def traced_sum(
     edges: Tensor,
     num_targets: int,
     exponent: float,
-    weight: Optional[Tensor] = None,  # noqa: UP045
+    weight: Tensor | None = None,
 ) -> Tensor:
     """Return ``N_i^(-exponent) * sum_j weight_ij x_j``.
 
@@ -54,22 +51,12 @@ def traced_sum(
         exponent: Of the number of neighbours.
         weight: ``[num_edges]``, constants of the type of ``x``.
     """
-    out: Tensor = torch.ops.gnn_vpa.power_sum(x, edges, num_targets, exponent, weight)
-    return out
-
-
-# Of an operator that is a composite of others, a compiler sees these others.
-@torch.library.impl("gnn_vpa::power_sum", "CompositeImplicitAutograd")
-def _power_sum(
-    x: Tensor, edges: Tensor, num_targets: int, exponent: float, weight: Tensor | None
-) -> Tensor:
     parts = torch.ops.gnn_vpa.weighted_rows(
         edges, x.shape[0], num_targets, exponent, weight, x.dtype
     )
     return _Sum.apply(x, *parts)  # type: ignore[no-any-return, no-untyped-call]
 
 
-@torch.library.impl("gnn_vpa::weighted_rows", "CPU")
 def _weighted_rows(
     edges: Tensor,
     num_sources: int,
@@ -78,19 +65,18 @@ def _weighted_rows(
     weight: Tensor | None,
     dtype: torch.dtype,
 ) -> Grouped:
-    if edges.dim() == 1:
-        graph = Graph.readout(edges, num_targets)
-    else:
-        graph = Graph(edges, (num_sources, num_targets))
-    way = Bags(graph, exponent, WIDE[dtype], weight, None)
-    to_sources, by_source = way.turn(graph)
-    ones = torch.ones(graph.num_edges, dtype=dtype) if way.to_targets is None else None
-    return (
-        *graph.by_target[:2],
-        ones if way.to_targets is None else way.to_targets,
-        *by_source[:2],
-        ones.clone() if to_sources is None else to_sources,
-    )
+    source, target = ends_of(edges, num_sources, num_targets)
+    value = np.ones(len(target), WIDE[dtype]) if weight is None else weight.numpy()
+    ptr, col, value = by_row(target, source, num_targets, value)
+    if exponent != 0:
+        lengths = ptr[1:] - ptr[:-1]
+        longest = largest(lengths) if len(lengths) > 0 else 0
+        value *= power_of_lengths(lengths, longest, exponent, WIDE[dtype]).repeat(lengths)
+    back = transposed(ptr, col, value, num_sources)
+    return tuple(map(torch.from_numpy, (ptr, col, value, *back)))  # type: ignore[return-value]
+
+
+torch.library.impl("gnn_vpa::weighted_rows", "CPU", _weighted_rows)
 
 
 @torch.library.register_fake("gnn_vpa::weighted_rows")
@@ -111,7 +97,6 @@ def _(
     )
 
 
-@torch.library.impl("gnn_vpa::sum_of_rows", "CPU")
 def _sum_of_rows(
     x: Tensor,
     ends: Tensor,
@@ -124,6 +109,9 @@ def _sum_of_rows(
         return x.new_zeros(rows, x.shape[1])
     longest = num_edges if num_edges <= LONG else longest_of(ends.numpy())
     return whole_bags(x, weight, CSR(ends, col, None, longest))
+
+
+torch.library.impl("gnn_vpa::sum_of_rows", "CPU", _sum_of_rows)
 
 
 @torch.library.register_fake("gnn_vpa::sum_of_rows")

@@ -61,7 +61,6 @@ def traced_attention(
     return out
 
 
-@torch.library.impl("gnn_vpa::ways", "CPU")
 def _ways(
     edges: Tensor, num_sources: int, num_targets: int, times: Tensor | None
 ) -> tuple[Tensor, ...]:
@@ -89,6 +88,9 @@ def _ways(
         _as_long(t_col, num_edges),
         _as_long(torch.from_numpy(place), num_edges),
     )
+
+
+torch.library.impl("gnn_vpa::ways", "CPU", _ways)
 
 
 def _as_long(values: Tensor, length: int) -> Tensor:
@@ -123,7 +125,6 @@ def _wide(graph: Graph, *values: Tensor) -> tuple[Tensor, ...]:
     return values if is_short else tuple(value.double() for value in values)
 
 
-@torch.library.impl("gnn_vpa::attend_by_parts", "CPU")
 def _attend(x: Tensor, source: Tensor, target: Tensor, *others: Any) -> tuple[Tensor, ...]:
     *ways, slope = others
     graph = _graph(tuple(ways))
@@ -137,6 +138,9 @@ def _attend(x: Tensor, source: Tensor, target: Tensor, *others: Any) -> tuple[Te
     weight, falls, share = (_tensor(part) for part in made)
     weight, falls = _as_long(weight, num_edges), _as_long(falls, num_edges)
     return out.to(x.dtype), weight.to(x.dtype), falls, share.to(x.dtype)
+
+
+torch.library.impl("gnn_vpa::attend_by_parts", "CPU", _attend)
 
 
 def _tensor(values: NDArray[Any] | None) -> Tensor:
@@ -155,7 +159,6 @@ def _(x: Tensor, source: Tensor, target: Tensor, *others: Any) -> tuple[Tensor, 
     )
 
 
-@torch.library.impl("gnn_vpa::attend_by_parts_gradient", "CPU")
 def _gradient(
     g: Tensor, x: Tensor, weight: Tensor, falls: Tensor, share: Tensor, *others: Any
 ) -> tuple[Tensor, ...]:
@@ -168,6 +171,9 @@ def _gradient(
     made = Made(weight.numpy(), falls[:owned].numpy(), share.numpy())
     found = attention_gradient(g.contiguous(), wide.contiguous(), graph, slope, made)
     return tuple(part.to(x.dtype) for part in found if part is not None)
+
+
+torch.library.impl("gnn_vpa::attend_by_parts_gradient", "CPU", _gradient)
 
 
 @torch.library.register_fake("gnn_vpa::attend_by_parts_gradient")

@@ -15,6 +15,7 @@ from ._check import check_graph as check_graph
 from ._counting import by_row as by_row
 from ._counting import transposed as transposed
 from ._csr import CSR as CSR
+from ._csr import check_below as check_below
 from ._csr import is_on_host as is_on_host
 from ._csr import is_plain_list as is_plain_list
 from ._csr import rows as rows
@@ -45,6 +46,7 @@ __all__ = [
     "attend_by_parts",
     "attend_by_power",
     "by_row",
+    "check_below",
     "check_device",
     "check_graph",
     "counted",

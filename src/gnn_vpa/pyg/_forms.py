@@ -16,6 +16,7 @@ from ._along import Edges, aggregate
 from ._norm import vp_gcn_norm, vp_softmax
 from ._propagate import VPMessagePassing
 from ._rebind import reads, rebound, same_code
+from ._traced import Traced
 from ._types import OptInt, OptTensor
 
 
@@ -135,11 +136,13 @@ def _gin_at_once(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
         """Run the layer, with the arguments of the PyG layer it stands for."""
         # Of a GPU's number one would have to wait.
         on_host = type(x) is Tensor and x.device.type == "cpu"
-        if on_host and not torch.compiler.is_compiling() and not self.eps.requires_grad:
-            ends = self._plain_ends(edge_index, size, x)
-            exponent = aggregation(self.aggr).exponent
-            source, graph = ends or (x, None)
-            if isinstance(graph, Graph) and exponent is not None:
+        exponent = aggregation(self.aggr).exponent
+        if on_host and exponent is not None and not self.eps.requires_grad:
+            source, graph = self._plain_ends(edge_index, size, x) or (x, None)
+            if isinstance(graph, Traced):
+                out = graph.sum_keeping(source, exponent)
+                return self.nn(out + (1 + self.eps) * x)  # type: ignore[no-any-return]
+            if isinstance(graph, Graph) and not torch.compiler.is_compiling():
                 out = power_sum(source, graph, exponent, own=1 + float(self.eps))
                 if out is not None:
                     return self.nn(out)  # type: ignore[no-any-return]

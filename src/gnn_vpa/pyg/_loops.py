@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric import utils
 
-from ..ops.internal import is_on_host, is_untraced
-from ._small import check_range
+from ..ops.internal import check_below, is_on_host, is_untraced
 from ._traced import may_be_traced
 
 _FLOATS = {torch.float32: np.float32, torch.float64: np.float64}
@@ -76,7 +75,6 @@ torch.library.define(
 )
 
 
-@torch.library.impl("gnn_vpa::unit_norm", "CPU")
 def _unit_norm_traced(
     edge_index: Tensor, num_nodes: int, fill: float, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
@@ -85,7 +83,7 @@ def _unit_norm_traced(
     As the number of edges must not depend on their values, self-loops that are there stay, with
     weight 0, and what is added takes their place.
     """
-    check_range(edge_index, num_nodes, num_nodes)
+    check_below(edge_index, num_nodes, num_nodes)
     ends = edge_index.numpy()
     source, target = ends
     loops = source[source == target]
@@ -98,6 +96,9 @@ def _unit_norm_traced(
     edges, weight = _with_unit_norm(ends, count, own, dtype)
     weight[: len(source)][edge_index[0] == edge_index[1]] = 0
     return edges, weight
+
+
+torch.library.impl("gnn_vpa::unit_norm", "CPU", _unit_norm_traced)
 
 
 @torch.library.register_fake("gnn_vpa::unit_norm")

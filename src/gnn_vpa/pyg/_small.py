@@ -108,7 +108,7 @@ class Small:
         key = (exponent, dtype)
         if key not in self._scales:
             with trainable():
-                ones = torch.ones(len(self.target), dtype=dtype, device=self.target.device)
+                ones = torch.ones_like(self.target, dtype=dtype)
                 self._scales[key] = power(self._added(ones), exponent)
         return self._scales[key]
 
@@ -140,7 +140,7 @@ def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
     known: tuple[object, Small] | None = _known.get(edge_index)
     if known is None or known[0] != seen:
         with torch.inference_mode(False):
-            check_range(edge_index, len(x), num_targets)
+            _check(edge_index, len(x), num_targets)
             # A copy: a change of the user's tensor before the backward pass is none of these edges.
             source, target = edge_index.clone().unbind(0)
             known = (seen, Small(source, target, num_targets))
@@ -181,7 +181,7 @@ def _serves(edges: Tensor, x: Tensor) -> bool:
     )
 
 
-def check_range(edge_index: Tensor, *sizes: int) -> None:
+def _check(edge_index: Tensor, *sizes: int) -> None:
     """Raise unless every index lies in its range: on a GPU a wrong one ends the program."""
     is_captured = edge_index.is_cuda and torch.cuda.is_current_stream_capturing()
     if edge_index.shape[1] == 0 or is_captured:

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from .. import ops
 from ..ops import Graph, observe
-from ..ops.internal import traced_attention, traced_sum, weighted_sum
-from ._small import TYPES, Small, check_range
+from ..ops.internal import check_below, traced_attention, traced_sum, weighted_sum
+from ._small import TYPES, Small
 
 _MOST = 1 << 20  # numbers that a compiler gathers: of more, our kernels make up for Python
 _MOST_IN_A_ROW = 1 << 12  # edges, of which all may be one sum, that it adds in their own type
@@ -39,17 +39,22 @@ class Traced:
     def sum(self, x: Tensor, exponent: float, weight: Tensor | None = None) -> Tensor:
         """Return ``N_i^(-exponent) * sum_j weight_ij x_j``, as ``Small`` does."""
         if weight is None or not weight.requires_grad:
-            out = traced_sum(x.flatten(1), self.edges, self.num_targets, exponent, weight)
-            return out.view(self.num_targets, *x.shape[1:])
+            return self._sum(x, exponent, weight, may_fuse=True)
         if self._is_small(x):
-            return self._ungrouped().sum(x, exponent, weight)
+            return _ungrouped(self.edges, self.num_sources, self.num_targets).sum(
+                x, exponent, weight
+            )
         graph = self.grouped(self.num_sources)
         return weighted_sum(x, graph, weight, graph.scale(exponent, x.dtype))
+
+    def sum_keeping(self, x: Tensor, exponent: float) -> Tensor:
+        """Return the same sum, where nothing else keeps ``x`` for the backward pass."""
+        return self._sum(x, exponent, None, may_fuse=False)
 
     def attend(self, x: Tensor, alpha: Tensor) -> Tensor:
         """Return ``sum_j alpha_ij x_j / sqrt(sum_j alpha_ij^2)``, as ``Small`` does."""
         if self._is_small(x):
-            return self._ungrouped().attend(x, alpha)
+            return _ungrouped(self.edges, self.num_sources, self.num_targets).attend(x, alpha)
         graph = self.grouped(self.num_sources)
         return ops.aggregate(x, graph, weight=alpha, normalizer_grad=False)
 
@@ -65,13 +70,14 @@ class Traced:
             return Graph.readout(self.edges, self.num_targets)
         return Graph(self.edges, (num_sources, self.num_targets))
 
+    def _sum(self, x: Tensor, exponent: float, weight: Tensor | None, may_fuse: bool) -> Tensor:
+        rows = x.flatten(1)
+        call = torch.ops.gnn_vpa.power_sum
+        out: Tensor = call(rows, self.edges, self.num_targets, exponent, weight, may_fuse)
+        return out.view(self.num_targets, *x.shape[1:])
+
     def _is_small(self, x: Tensor) -> bool:
         return self.edges.shape[-1] * math.prod(x.shape[1:]) <= _MOST
-
-    def _ungrouped(self) -> Small:
-        source, target = checked(self.edges, self.num_sources, self.num_targets).unbind(0)
-        is_wide = self.edges.shape[-1] > _MOST_IN_A_ROW
-        return Small(source, target, self.num_targets, is_wide)
 
 
 def traced(edges: Tensor, x: Tensor, num_targets: int) -> Traced | None:
@@ -100,13 +106,54 @@ def may_be_traced(edges: Tensor) -> bool:
     )
 
 
-@torch.library.custom_op("gnn_vpa::checked", mutates_args=())
-def checked(edge_index: Tensor, num_sources: int, num_targets: int) -> Tensor:
+torch.library.define(
+    "gnn_vpa::power_sum",
+    "(Tensor x, Tensor edges, SymInt num_targets, float exponent, Tensor? weight, bool may_fuse)"
+    " -> Tensor",
+    tags=torch.Tag.pt2_compliant_tag,
+)
+torch.library.define(
+    "gnn_vpa::checked",
+    "(Tensor edges, SymInt num_sources, SymInt num_targets) -> Tensor",
+    tags=torch.Tag.pt2_compliant_tag,
+)
+
+
+# Of an operator that is a composite of others, a compiler sees these others, and not what chooses
+# among them.
+def _power_sum(
+    x: Tensor,
+    edges: Tensor,
+    num_targets: int,
+    exponent: float,
+    weight: Tensor | None,
+    may_fuse: bool,
+) -> Tensor:
+    # With one thread no addition is atomic.
+    if may_fuse and torch.get_num_threads() == 1 and edges.shape[-1] * x.shape[1] <= _MOST:
+        return _ungrouped(edges, x.shape[0], num_targets).sum(x, exponent, weight)
+    return traced_sum(x, edges, num_targets, exponent, weight)
+
+
+torch.library.impl("gnn_vpa::power_sum", "CompositeImplicitAutograd", _power_sum)
+
+
+def _ungrouped(edges: Tensor, num_sources: int, num_targets: int) -> Small:
+    is_wide = edges.shape[-1] > _MOST_IN_A_ROW
+    edges = torch.ops.gnn_vpa.checked(edges, num_sources, num_targets)
+    source, target = (None, edges) if edges.dim() == 1 else edges.unbind(0)
+    return Small(source, target, num_targets, is_wide)
+
+
+def _checked(edges: Tensor, num_sources: int, num_targets: int) -> Tensor:
     """Return edges whose indices are in range: what a compiler makes takes -1 for the last node."""
-    check_range(edge_index, num_sources, num_targets)
-    return edge_index.clone()
+    check_below(edges, num_sources, num_targets)
+    return edges.clone()
 
 
-@checked.register_fake
-def _(edge_index: Tensor, num_sources: int, num_targets: int) -> Tensor:
-    return torch.empty_like(edge_index)
+torch.library.impl("gnn_vpa::checked", "CPU", _checked)
+
+
+@torch.library.register_fake("gnn_vpa::checked")
+def _(edges: Tensor, num_sources: int, num_targets: int) -> Tensor:
+    return torch.empty_like(edges)
