@@ -130,7 +130,7 @@ def _power_sum(
     may_fuse: bool,
 ) -> Tensor:
     # With one thread no addition is atomic.
-    if may_fuse and torch.get_num_threads() == 1 and edges.shape[-1] * x.shape[1] <= _MOST:
+    if may_fuse and torch.get_num_threads() == 1 and edges.shape[-1] <= _MOST_IN_A_ROW:
         return _ungrouped(edges, x.shape[0], num_targets).sum(x, exponent, weight)
     return traced_sum(x, edges, num_targets, exponent, weight)
 
