@@ -7,6 +7,7 @@ from torch._dynamo.utils import counters
 from torch_geometric.nn import GAT, GCN, GIN, GraphSAGE
 
 from gnn_vpa import UsageError, convert
+
 SIZES = ((11, 30), (19, 50), (7, 23), (17, 90))
 
 

@@ -13,8 +13,8 @@ from gnn_vpa.ops import Graph, use_backend
 from gnn_vpa.ops import aggregate as by_kernels
 from gnn_vpa.ops.internal import attend_by_parts
 from gnn_vpa.pyg import _aggregation, _loops, _propagate, _small
-from gnn_vpa.pyg._norm import vp_gcn_norm
 from gnn_vpa.pyg._along import aggregate
+from gnn_vpa.pyg._norm import vp_gcn_norm
 from gnn_vpa.pyg._small import Small, ungrouped
 
 AGGREGATIONS = ["sum", "mean", "vpa", "power(0.3)"]

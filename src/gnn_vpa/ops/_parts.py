@@ -174,9 +174,7 @@ class Made(NamedTuple):
     share: Floats | None  # by how much u outweighs the softmax; None: not at all
 
 
-def _weights(
-    source: Tensor, target: Tensor, graph: Graph, slope: float, normed: bool
-) -> Made:
+def _weights(source: Tensor, target: Tensor, graph: Graph, slope: float, normed: bool) -> Made:
     """Return the weights: those of the softmax are ``u_ij / share_i``; without a share ``u_ij``."""
     way = _by_target(graph, source.shape[1])
     logits = source.numpy().take(way.other, axis=0) + way.over(target.numpy())
@@ -254,5 +252,5 @@ class _Attention(torch.autograd.Function):
             found = (next(grads) if t.requires_grad else None for t in (x, source, target))
             return *found, None, None, None
         to_parts = any(ctx.needs_input_grad[1:3])
-        found = attention_gradient(g, x.detach(), graph, slope, ctx.made, to_parts)
-        return *found, None, None, None
+        by = attention_gradient(g, x.detach(), graph, slope, ctx.made, to_parts)
+        return *by, None, None, None

@@ -3,8 +3,7 @@
 Left to itself, a compiler makes a gather and an addition of it, which with several threads is an
 atomic one for each number, and adds as many in a row as there are edges. Here the edges are
 grouped by the same code as outside of a compiler, in one call for all layers (the calls are alike,
-and PyTorch's compiler makes one of them), and the sums are ``embedding_bag``. Both are operators
-by ``torch.library``'s plain registration: ``custom_op`` takes three times as long to be called.
+and PyTorch's compiler makes one of them), and the sums are ``embedding_bag``.
 """
 
 from typing import Any
@@ -16,23 +15,12 @@ from torch import Tensor
 from ._counting import by_row, largest, transposed
 from ._cpu import LONG, whole_bags
 from ._csr import CSR, ends_of, index_dtype, longest_of
+from ._define import define
 from ._power import power_of_lengths
 from ._short import WIDE
 
 # The grouped edges: by target, and by source; each its pointers, the other ends and the weights.
 Grouped = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
-
-torch.library.define(
-    "gnn_vpa::weighted_rows",
-    "(Tensor edges, SymInt num_sources, SymInt num_targets, float exponent, Tensor? weight, "
-    "ScalarType dtype) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-    tags=torch.Tag.pt2_compliant_tag,
-)
-torch.library.define(
-    "gnn_vpa::sum_of_rows",
-    "(Tensor x, Tensor ends, Tensor col, Tensor weight, Tensor? kept=None) -> Tensor",
-    tags=torch.Tag.pt2_compliant_tag,
-)
 
 
 def traced_sum(
@@ -76,11 +64,7 @@ def _weighted_rows(
     return tuple(map(torch.from_numpy, (ptr, col, value, *back)))  # type: ignore[return-value]
 
 
-torch.library.impl("gnn_vpa::weighted_rows", "CPU", _weighted_rows)
-
-
-@torch.library.register_fake("gnn_vpa::weighted_rows")
-def _(
+def _weighted_rows_shapes(
     edges: Tensor,
     num_sources: int,
     num_targets: int,
@@ -111,11 +95,7 @@ def _sum_of_rows(
     return whole_bags(x, weight, CSR(ends, col, None, longest))
 
 
-torch.library.impl("gnn_vpa::sum_of_rows", "CPU", _sum_of_rows)
-
-
-@torch.library.register_fake("gnn_vpa::sum_of_rows")
-def _(
+def _sum_of_rows_shapes(
     x: Tensor, ends: Tensor, col: Tensor, weight: Tensor, kept: Tensor | None = None
 ) -> Tensor:
     return x.new_empty(ends.shape[0] - 1, x.shape[1])
@@ -140,3 +120,16 @@ class _Sum(torch.autograd.Function):
         if torch.is_grad_enabled():  # a derivative of higher order
             return _Sum.apply(g, *parts[3:], *parts[:3]), *(None,) * 6  # type: ignore[no-untyped-call]
         return torch.ops.gnn_vpa.sum_of_rows(g, *parts[3:], x), *(None,) * 6
+
+
+define(
+    "weighted_rows(Tensor edges, SymInt num_sources, SymInt num_targets, float exponent, "
+    "Tensor? weight, ScalarType dtype) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    _weighted_rows,
+    _weighted_rows_shapes,
+)
+define(
+    "sum_of_rows(Tensor x, Tensor ends, Tensor col, Tensor weight, Tensor? kept=None) -> Tensor",
+    _sum_of_rows,
+    _sum_of_rows_shapes,
+)

@@ -12,29 +12,11 @@ from torch import Tensor
 
 from ._cpu import LONG
 from ._csr import CSR, index_dtype, longest_of
+from ._define import define
 from ._graph import Graph
 from ._parts import Made, attention, attention_gradient
 
 _WAYS = "Tensor ends, Tensor col, Tensor t_ends, Tensor t_col, Tensor t_place"
-_TAG = torch.Tag.pt2_compliant_tag
-torch.library.define(
-    "gnn_vpa::ways",
-    "(Tensor edges, SymInt num_sources, SymInt num_targets, Tensor? times) "
-    "-> (Tensor, Tensor, Tensor, Tensor, Tensor)",
-    tags=_TAG,
-)
-torch.library.define(
-    "gnn_vpa::attend_by_parts",
-    f"(Tensor x, Tensor source, Tensor target, {_WAYS}, float slope) "
-    "-> (Tensor, Tensor, Tensor, Tensor)",
-    tags=_TAG,
-)
-torch.library.define(
-    "gnn_vpa::attend_by_parts_gradient",
-    f"(Tensor g, Tensor x, Tensor weight, Tensor falls, Tensor share, {_WAYS}, float slope) "
-    "-> (Tensor, Tensor, Tensor)",
-    tags=_TAG,
-)
 
 
 def traced_attention(
@@ -90,9 +72,6 @@ def _ways(
     )
 
 
-torch.library.impl("gnn_vpa::ways", "CPU", _ways)
-
-
 def _as_long(values: Tensor, length: int) -> Tensor:
     if len(values) == length:
         return values
@@ -101,8 +80,7 @@ def _as_long(values: Tensor, length: int) -> Tensor:
     return out
 
 
-@torch.library.register_fake("gnn_vpa::ways")
-def _(
+def _ways_shapes(
     edges: Tensor, num_sources: int, num_targets: int, times: Tensor | None
 ) -> tuple[Tensor, ...]:
     num_edges = edges.shape[1]
@@ -133,14 +111,11 @@ def _attend(x: Tensor, source: Tensor, target: Tensor, *others: Any) -> tuple[Te
         weight = x.new_zeros(num_edges, heads)
         falls, share = weight.bool(), x.new_ones(graph.num_targets, heads)
         return x.new_zeros(graph.num_targets, *x.shape[1:]), weight, falls, share
-    parts = (part.contiguous() for part in _wide(graph, x, source, target))
-    out, made = attention(*parts, graph, slope, normed=True)
+    x_wide, to, of = (part.contiguous() for part in _wide(graph, x, source, target))
+    out, made = attention(x_wide, to, of, graph, slope, normed=True)
     weight, falls, share = (_tensor(part) for part in made)
     weight, falls = _as_long(weight, num_edges), _as_long(falls, num_edges)
     return out.to(x.dtype), weight.to(x.dtype), falls, share.to(x.dtype)
-
-
-torch.library.impl("gnn_vpa::attend_by_parts", "CPU", _attend)
 
 
 def _tensor(values: NDArray[Any] | None) -> Tensor:
@@ -148,8 +123,7 @@ def _tensor(values: NDArray[Any] | None) -> Tensor:
     return torch.from_numpy(values)
 
 
-@torch.library.register_fake("gnn_vpa::attend_by_parts")
-def _(x: Tensor, source: Tensor, target: Tensor, *others: Any) -> tuple[Tensor, ...]:
+def _attend_shapes(x: Tensor, source: Tensor, target: Tensor, *others: Any) -> tuple[Tensor, ...]:
     edges = (others[1].shape[0], x.shape[1])
     return (
         x.new_empty(target.shape[0], *x.shape[1:]),
@@ -173,11 +147,7 @@ def _gradient(
     return tuple(part.to(x.dtype) for part in found if part is not None)
 
 
-torch.library.impl("gnn_vpa::attend_by_parts_gradient", "CPU", _gradient)
-
-
-@torch.library.register_fake("gnn_vpa::attend_by_parts_gradient")
-def _(
+def _gradient_shapes(
     g: Tensor, x: Tensor, weight: Tensor, falls: Tensor, share: Tensor, *others: Any
 ) -> tuple[Tensor, ...]:
     return x.new_empty(x.shape), x.new_empty(x.shape[:2]), x.new_empty(share.shape)
@@ -195,4 +165,22 @@ def _backward(ctx: Any, g: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     return *found, *(None,) * 6
 
 
+define(
+    "ways(Tensor edges, SymInt num_sources, SymInt num_targets, Tensor? times) "
+    "-> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    _ways,
+    _ways_shapes,
+)
+define(
+    f"attend_by_parts(Tensor x, Tensor source, Tensor target, {_WAYS}, float slope) "
+    "-> (Tensor, Tensor, Tensor, Tensor)",
+    _attend,
+    _attend_shapes,
+)
+define(
+    "attend_by_parts_gradient(Tensor g, Tensor x, Tensor weight, Tensor falls, Tensor share, "
+    f"{_WAYS}, float slope) -> (Tensor, Tensor, Tensor)",
+    _gradient,
+    _gradient_shapes,
+)
 torch.library.register_autograd("gnn_vpa::attend_by_parts", _backward, setup_context=_context)

@@ -19,6 +19,7 @@ from ._csr import check_below as check_below
 from ._csr import is_on_host as is_on_host
 from ._csr import is_plain_list as is_plain_list
 from ._csr import rows as rows
+from ._define import define as define
 from ._dtypes import accumulable as accumulable
 from ._dtypes import accumulator as accumulator
 from ._edges import from_sources as from_sources
@@ -50,6 +51,7 @@ __all__ = [
     "check_device",
     "check_graph",
     "counted",
+    "define",
     "endpoints",
     "from_sources",
     "from_targets",

@@ -140,8 +140,8 @@ def _gin_at_once(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
         if on_host and exponent is not None and not self.eps.requires_grad:
             source, graph = self._plain_ends(edge_index, size, x) or (x, None)
             if isinstance(graph, Traced):
-                out = graph.sum_keeping(source, exponent)
-                return self.nn(out + (1 + self.eps) * x)  # type: ignore[no-any-return]
+                sums = graph.sum_keeping(source, exponent)
+                return self.nn(sums + (1 + self.eps) * x)  # type: ignore[no-any-return]
             if isinstance(graph, Graph) and not torch.compiler.is_compiling():
                 out = power_sum(source, graph, exponent, own=1 + float(self.eps))
                 if out is not None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric import utils
 
-from ..ops.internal import check_below, is_on_host, is_untraced
+from ..ops.internal import check_below, define, is_on_host, is_untraced
 from ._traced import may_be_traced
 
 _FLOATS = {torch.float32: np.float32, torch.float64: np.float64}
@@ -68,13 +68,6 @@ def _unit_norm_by_torch(
     return edges, weight * root[target] * root[source]
 
 
-torch.library.define(
-    "gnn_vpa::unit_norm",
-    "(Tensor edge_index, SymInt num_nodes, float fill, ScalarType dtype) -> (Tensor, Tensor)",
-    tags=torch.Tag.pt2_compliant_tag,
-)
-
-
 def _unit_norm_traced(
     edge_index: Tensor, num_nodes: int, fill: float, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
@@ -98,11 +91,7 @@ def _unit_norm_traced(
     return edges, weight
 
 
-torch.library.impl("gnn_vpa::unit_norm", "CPU", _unit_norm_traced)
-
-
-@torch.library.register_fake("gnn_vpa::unit_norm")
-def _(
+def _unit_norm_shapes(
     edge_index: Tensor, num_nodes: int, fill: float, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
     num_edges = edge_index.shape[1] + num_nodes
@@ -146,3 +135,11 @@ def unit_norm(
         return None
     count = np.bincount(target, minlength=num_nodes) + fill * fill
     return _with_unit_norm(ends, count, fill, dtype)
+
+
+define(
+    "unit_norm(Tensor edge_index, SymInt num_nodes, float fill, ScalarType dtype) "
+    "-> (Tensor, Tensor)",
+    _unit_norm_traced,
+    _unit_norm_shapes,
+)

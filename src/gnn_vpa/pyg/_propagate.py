@@ -84,7 +84,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         return out
 
     def _fused(self, source: Tensor, graph: Any, kwargs: dict[str, Any]) -> Tensor:
-        """Compute all of message, aggregate and update at once, along a ``Graph`` or other ``Edges``."""
+        """Compute all of message, aggregate and update at once, along ``Edges`` of any form."""
         raise NotImplementedError
 
     def _features(self, kwargs: dict[str, Any]) -> Any:
@@ -122,9 +122,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
                 return False
         return True
 
-    def _plain_ends(
-        self, edge_index: Adj, size: Size, x: Any
-    ) -> tuple[Tensor, Edges] | None:
+    def _plain_ends(self, edge_index: Adj, size: Size, x: Any) -> tuple[Tensor, Edges] | None:
         """Return what ``_ends`` does, where edges are a plain list, of which PyG asks nothing."""
         source, target = x if type(x) is tuple else (x, x)
         if self.flow != "source_to_target" or not isinstance(source, Tensor):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .. import ops
 from ..ops import Graph, observe
-from ..ops.internal import check_below, traced_attention, traced_sum, weighted_sum
+from ..ops.internal import check_below, define, traced_attention, traced_sum, weighted_sum
 from ._small import TYPES, Small
 
 _MOST = 1 << 20  # numbers that a compiler gathers: of more, our kernels make up for Python
@@ -106,21 +106,6 @@ def may_be_traced(edges: Tensor) -> bool:
     )
 
 
-torch.library.define(
-    "gnn_vpa::power_sum",
-    "(Tensor x, Tensor edges, SymInt num_targets, float exponent, Tensor? weight, bool may_fuse)"
-    " -> Tensor",
-    tags=torch.Tag.pt2_compliant_tag,
-)
-torch.library.define(
-    "gnn_vpa::checked",
-    "(Tensor edges, SymInt num_sources, SymInt num_targets) -> Tensor",
-    tags=torch.Tag.pt2_compliant_tag,
-)
-
-
-# Of an operator that is a composite of others, a compiler sees these others, and not what chooses
-# among them.
 def _power_sum(
     x: Tensor,
     edges: Tensor,
@@ -133,9 +118,6 @@ def _power_sum(
     if may_fuse and torch.get_num_threads() == 1 and edges.shape[-1] <= _MOST_IN_A_ROW:
         return _ungrouped(edges, x.shape[0], num_targets).sum(x, exponent, weight)
     return traced_sum(x, edges, num_targets, exponent, weight)
-
-
-torch.library.impl("gnn_vpa::power_sum", "CompositeImplicitAutograd", _power_sum)
 
 
 def _ungrouped(edges: Tensor, num_sources: int, num_targets: int) -> Small:
@@ -151,9 +133,19 @@ def _checked(edges: Tensor, num_sources: int, num_targets: int) -> Tensor:
     return edges.clone()
 
 
-torch.library.impl("gnn_vpa::checked", "CPU", _checked)
-
-
-@torch.library.register_fake("gnn_vpa::checked")
-def _(edges: Tensor, num_sources: int, num_targets: int) -> Tensor:
+def _checked_shapes(edges: Tensor, num_sources: int, num_targets: int) -> Tensor:
     return torch.empty_like(edges)
+
+
+define(
+    "checked(Tensor edges, SymInt num_sources, SymInt num_targets) -> Tensor",
+    _checked,
+    _checked_shapes,
+)
+# What chooses here is seen by no compiler: of a composite it sees what was chosen.
+define(
+    "power_sum(Tensor x, Tensor edges, SymInt num_targets, float exponent, Tensor? weight, "
+    "bool may_fuse) -> Tensor",
+    _power_sum,
+    None,
+)
