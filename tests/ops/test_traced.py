@@ -52,6 +52,14 @@ def test_weights_and_readouts_are_those_of_the_reference(generator: torch.Genera
     torch.testing.assert_close(found, expected)
 
 
+def test_values_may_lie_anywhere_in_memory(generator: torch.Generator) -> None:
+    edges = torch.randint(6, (30, 2), generator=generator).t()
+    x = torch.randn(6, 8, dtype=torch.float64, generator=generator)[:, ::2]
+    weight = torch.randn(60, dtype=torch.float64, generator=generator)[::2]
+    found = traced_sum(x, edges, 6, 0.0, weight)
+    torch.testing.assert_close(found, by_reference(x, Graph(edges, 6), "sum", weight))
+
+
 def test_derivatives_of_higher_order(generator: torch.Generator) -> None:
     edges = torch.randint(4, (2, 9), generator=generator)
     x = torch.randn(4, 2, dtype=torch.float64, generator=generator, requires_grad=True)

@@ -116,3 +116,14 @@ def test_attention_of_all_layers_is_grouped_once(generator: torch.Generator) -> 
     assert forward.count("gnn_vpa.ways") == 1
     assert forward.count("gnn_vpa.attend_by_parts.") == 3
     assert backward.count("gnn_vpa.attend_by_parts_gradient.") == 3
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # PyTorch of itself
+def test_a_program_to_keep_is_exported(generator: torch.Generator) -> None:
+    torch.manual_seed(0)
+    model = gnn_vpa.convert(GIN(4, 8, 2))[0].double()
+    x = torch.randn(9, 4, dtype=torch.float64, generator=generator)
+    edges = torch.randint(9, (2, 30), generator=generator)
+    with patch("torch.get_num_threads", return_value=2):
+        program = torch.export.export(model, (x, edges), strict=True).run_decompositions()
+    torch.testing.assert_close(program.module()(x, edges), model(x, edges))

@@ -98,6 +98,7 @@ def may_be_traced(edges: Tensor) -> bool:
     """Say whether a compiler traces these edges, and may sum along them by these calls."""
     return (
         torch.compiler.is_compiling()
+        and not torch.compiler.is_exporting()  # a program to keep is made of fewer operators
         and edges.device.type == "cpu"
         and edges.dtype == torch.int64
         and observe.observer is None
