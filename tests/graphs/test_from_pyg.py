@@ -33,8 +33,8 @@ def all_fit(graphs: list[Data], target: str) -> bool:
     """Check graphs all at once."""
     found = [seen(graph) for graph in graphs]
     edges = torch.cat([graph.edge_index for graph in graphs], dim=1)
-    stores, sizes, counts = ([g[column] for g in found] for column in (1, 2, 3))
-    return _all_fit(stores, sizes, counts, edges, target)
+    sizes, counts = [g.nodes for g in found], [g.edges for g in found]
+    return _all_fit([g.store for g in found], sizes, counts, edges, target)
 
 
 CHANGES: dict[str, Callable[[], Data]] = {

@@ -1,5 +1,7 @@
 """Rows that stand for several nodes give the numbers that every node by itself would."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -17,12 +19,12 @@ MODELS = [("gin", "vpa"), ("gin", "max"), ("gcn", "mean"), ("gcn", "max"), ("dee
 def judging(name: str, aggr: str, encoding: Encoding) -> Model:
     """Return a model that has seen other batches: its norms do something."""
     torch.manual_seed(0)
-    options = {"depth": 5} if name == "deep" else {}
+    options: dict[str, Any] = {"depth": 5} if name == "deep" else {}
     model = build_model(name, encoding.width, 3, aggr, **options).double().eval()
     for part in model.modules():
         if isinstance(part, nn.BatchNorm1d):
-            part.running_mean.normal_()  # type: ignore[union-attr]
-            part.running_var.uniform_(0.5, 2)  # type: ignore[union-attr]
+            part.running_mean.normal_()
+            part.running_var.uniform_(0.5, 2)
     return model
 
 
@@ -60,7 +62,7 @@ def test_layers_have_fewer_rows_than_nodes(mutag: GraphSet) -> None:
     codes = encoding.apply(part).codes
     assert codes is not None
     x, batch = merging.merged(part, codes, model)
-    rows = [len(x), *(hop.graph.num_targets for hop in batch.hops)]  # type: ignore[union-attr]
+    rows = [len(x), *(hop.graph.num_targets for hop in batch.hops)]
     assert rows == sorted(rows)
     assert rows[0] == 7
     assert rows[-1] < part.num_nodes / 2
