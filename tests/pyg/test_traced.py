@@ -119,6 +119,8 @@ def test_attention_of_all_layers_is_grouped_once(generator: torch.Generator) -> 
 
 
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # PyTorch of itself
+# … and of modules that it has imported for a trace before this one.
+@pytest.mark.filterwarnings("ignore:While compiling, we found certain side effects:UserWarning")
 def test_a_program_to_keep_is_exported(generator: torch.Generator) -> None:
     torch.manual_seed(0)
     model = gnn_vpa.convert(GIN(4, 8, 2))[0].double()
