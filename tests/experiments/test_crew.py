@@ -256,6 +256,47 @@ def test_this_process_watches_and_trains_what_others_leave(
     pd.testing.assert_frame_equal(_rows(tmp_path / "served"), _rows(tmp_path / "left"))
 
 
+class Turns:
+    """Stands for the ledger, for processes at work and for what is computed meanwhile."""
+
+    def __init__(self, *left: int) -> None:
+        self._left = list(left)  # cells, at each look
+        self.unreported = range(self._left[0])
+
+    def look_around(self) -> None:
+        self.unreported = range(self._left.pop(0) if self._left else 0)
+
+    def are_at_work(self) -> bool:
+        return bool(self._left)
+
+    def advance(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("count", "is_noted"), [(None, False), (0, True), (3, False)])
+def test_processes_that_take_turns_are_noted_when_one_has_trained(
+    count: int | None, is_noted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+    asked: list[Mapping[str, str]] = []
+
+    class Noting(Progress):
+        def note(self, text: str) -> None:
+            notes.append(text)
+
+    def clients(environment: Mapping[str, str]) -> int | None:
+        asked.append(environment)
+        return count
+
+    monkeypatch.setattr(runner, "clients", clients)
+    worker: Any = object.__new__(runner._Worker)
+    turns: Any = Turns(5, 5, 4, 2)
+    worker.ledger, worker.progress = turns, Noting()
+    worker._watch(turns, turns, {"CUDA_MPS_PIPE_DIRECTORY": "here"})
+    assert asked == [{"CUDA_MPS_PIPE_DIRECTORY": "here"}]
+    assert ["take turns" in note for note in notes] == [True] * is_noted
+
+
 @pytest.mark.usefixtures("served")
 def test_signals_are_recorded_while_others_train(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -35,6 +35,7 @@ read -r command
 if [ ! -e "$running" ]; then echo "Cannot find MPS control daemon process"; exit 1; fi
 if [ "$command" = quit ]; then rm "$running"; echo ended >>HERE/log; fi
 if [ "$command" = get_server_list ] && [ ! -e HERE/idle ]; then echo 4711; fi
+if [ "$command" = "get_client_list 4711" ] && [ -e HERE/clients ]; then cat HERE/clients; fi
 exit 0
 """
 _LONG = [
@@ -98,6 +99,18 @@ def test_it_is_started_for_a_run_and_ended_with_it(service: Service) -> None:
     assert service.says() == ["started", "ended"]
     assert not folder.parent.exists()
     assert notes == ["6 processes on cuda, which share it by NVIDIA's multi-process service."]
+
+
+@pytest.mark.parametrize(
+    ("said", "count"), [("", 0), ("17\n18\n", 2), ("Server 4711 not found\n", None)]
+)
+def test_whom_it_serves_is_asked(service: Service, said: str, count: int | None) -> None:
+    (service.folder / "clients").write_text(said)
+    with shared_gpus(["cuda"], _LONG) as sharing:
+        assert mps.clients(sharing.environment) == count
+        service.set("idle")
+        assert mps.clients(sharing.environment) == 0  # nobody has begun to use it
+    assert mps.clients(sharing.environment) is None
 
 
 def test_what_is_begun_beside_other_work_serves_whoever_asks_first(service: Service) -> None:

@@ -319,12 +319,33 @@ def _read_line(probe: subprocess.Popen[bytes]) -> str:
         timer.cancel()
 
 
+def clients(environment: Mapping[str, str]) -> int | None:
+    """Return how many processes the service serves; None where it does not say.
+
+    Example:
+        >>> clients({"CUDA_MPS_PIPE_DIRECTORY": "/nowhere"}) is None
+        True
+    """
+    total, servers = 0, _servers(environment)
+    for server in servers or []:
+        served = _told(f"get_client_list {server}", environment)
+        if served is None:
+            return None
+        total += len(served)
+    return None if servers is None else total
+
+
 def _servers(environment: Mapping[str, str]) -> list[str] | None:
     """Return the numbers of the service's processes; None where it does not run."""
+    return _told("get_server_list", environment)
+
+
+def _told(command: str, environment: Mapping[str, str]) -> list[str] | None:
+    """Return the numbers that the service answers with; None where it answers otherwise."""
     try:
         done = subprocess.run(
             [CONTROL],
-            input=b"get_server_list\n",
+            input=f"{command}\n".encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=_client(environment),

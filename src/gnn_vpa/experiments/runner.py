@@ -27,6 +27,7 @@ from .journal_files import sweep
 from .kept import is_kept, kept_keys
 from .ledger import Entry, Ledger, tidy
 from .locks import check_locks, release_abandoned
+from .mps import clients
 from .on_demand import OnDemand
 from .progress import Progress, Several
 from .provenance import device_name
@@ -237,21 +238,33 @@ class _Worker:
         watched = crew.is_watched
         with Assistants(crew.others, crew.environment, alone=watched, standby=standby) as others:
             if watched:
-                self._watch(others, afterwards)
+                self._watch(others, afterwards, crew.environment)
             if not watched or self.ledger.unreported:
                 with single_thread(self.order.device):
                     self.run()
 
-    def _watch(self, others: Assistants, afterwards: Afterwards) -> None:
+    def _watch(
+        self, others: Assistants, afterwards: Afterwards, environment: Mapping[str, str]
+    ) -> None:
         """Let other processes train, and tell what they finish, until they have left."""
+        unseen = everything = len(self.ledger.unreported)
         while others.are_at_work():
             self.ledger.look_around()
+            if unseen == everything and (unseen := len(self.ledger.unreported)) < everything:
+                self._check_sharing(environment)  # once: one has trained, and others do
             if not afterwards.advance():
                 time.sleep(_POLL_S)
         self.ledger.look_around()
         if left := len(self.ledger.unreported):
             self.progress.note(
                 f"All other processes have left: this one goes on with {left} cells."
+            )
+
+    def _check_sharing(self, environment: Mapping[str, str]) -> None:
+        if clients(environment) == 0:
+            self.progress.note(
+                "The processes do not use NVIDIA's multi-process service: they take turns, and are "
+                "slower together than one. With GNN_VPA_MPS=0 there is one on each GPU."
             )
 
     def _grouped(self, cells: Sequence[Cell]) -> list[Group]:
