@@ -74,7 +74,7 @@ def check(name: str, *arguments: Any, tolerance: float = 1e-12) -> Any:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("factors", ["none", "w", "a and b", "all"])
-@pytest.mark.sampled(21)
+@pytest.mark.sampled(14)
 def test_sums(kernel_device: str, lengths: list[int], width: int, factors: str) -> None:
     csr = graph_of(lengths, 6, kernel_device, ordered=factors == "a and b")
     x = random(6, 1, width, device=kernel_device)
@@ -85,7 +85,7 @@ def test_sums(kernel_device: str, lengths: list[int], width: int, factors: str) 
 
 
 @pytest.mark.parametrize(("a_heads", "b_heads"), [(3, 3), (1, 3), (3, 1)])
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(7)
 def test_sums_of_several_heads(
     kernel_device: str, lengths: list[int], a_heads: int, b_heads: int
 ) -> None:
@@ -99,7 +99,7 @@ def test_sums_of_several_heads(
 
 @pytest.mark.parametrize("index", [torch.int32, torch.int64], ids=str)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(10)
 def test_sums_of_other_types(
     kernel_device: str, lengths: list[int], dtype: torch.dtype, index: torch.dtype
 ) -> None:
@@ -111,7 +111,7 @@ def test_sums_of_other_types(
 
 
 @pytest.mark.parametrize("counted", [False, True], ids=["single", "multiple"])
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(7)
 def test_maxima(kernel_device: str, lengths: list[int], counted: bool) -> None:
     csr = graph_of(lengths, 6, kernel_device, ordered=not counted)
     m = counts(sum(lengths), kernel_device) if counted else None
@@ -145,7 +145,7 @@ def test_nan_and_infinity_stay(kernel_device: str, lengths: list[int]) -> None:
 
 @pytest.mark.parametrize("heads", [1, 3])
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(7)
 def test_products_for_each_edge(
     kernel_device: str, lengths: list[int], heads: int, width: int
 ) -> None:
@@ -161,7 +161,7 @@ def test_products_for_each_edge(
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("counted", [False, True], ids=["single", "multiple"])
 @pytest.mark.parametrize("shared", [False, True], ids=["ties", "shares"])
-@pytest.mark.sampled(21)
+@pytest.mark.sampled(14)
 def test_winners(
     kernel_device: str, lengths: list[int], width: int, counted: bool, shared: bool
 ) -> None:

@@ -70,7 +70,7 @@ def compare(graphs: GraphSet, task: Task, ids: Tensor, reference: ModuleType) ->
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("features", ["degree", "labels"])
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(12)
 def test_a_model_computes_the_same(
     toy: GraphSet, model: str, aggr: str, features: FeatureKind, reference: ModuleType
 ) -> None:

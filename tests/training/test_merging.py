@@ -88,7 +88,7 @@ def _assert_same(
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("name", DATASETS)
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 def test_three_epochs_on_levels_are_those_of_the_plain_loop(
     sample: Callable[[str], GraphSet], name: str, model: str, aggr: str, reference: ModuleType
 ) -> None:

@@ -33,7 +33,7 @@ def curves_of(outcome: Outcome) -> np.ndarray:
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
 @pytest.mark.parametrize("features", ["ones", "degree", "labels"])
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(9)
 def test_two_epochs_equal_the_plain_loop(
     toy: GraphSet,
     reference: ModuleType,

@@ -61,7 +61,7 @@ both = pytest.mark.parametrize("manner", MANNERS, indirect=True)
 @both
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("option", [("norm", "batch_norm"), ("dropout", 0.4)], ids=str)
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(11)
 def test_three_epochs_equal_the_plain_loop(
     bonds: GraphSet,
     plain: ModuleType,
