@@ -238,7 +238,9 @@ def test_conversion_keeps_weights_and_leaves_the_given_layer_alone(name: str) ->
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
     assert converted.state_dict().keys() == layer.state_dict().keys()
     for key, value in layer.state_dict().items():
-        assert torch.equal(converted.state_dict()[key], value)
+        # PyG leaves a weight of RGATConv as memory was, which may hold NaN.
+        kept = converted.state_dict()[key]
+        torch.testing.assert_close(kept, value, rtol=0, atol=0, equal_nan=True)
 
 
 @every_form
