@@ -139,7 +139,7 @@ def test_whoever_waits_with_other_variables_gets_no_order(
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc to look at")
 def test_variables_of_the_service_are_there_from_the_first_moment_on() -> None:
-    # Those that are set later, when torch is imported, CUDA does not see: processes take turns.
+    # Processes that got them later, when torch was imported, took turns on a GPU.
     with Standby() as standby:
         standby.fill(1, {"CUDA_MPS_PIPE_DIRECTORY": "here"})
         process = standby.take({"CUDA_MPS_PIPE_DIRECTORY": "here"})

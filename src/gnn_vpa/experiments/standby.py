@@ -14,7 +14,8 @@ def start(environment: Mapping[str, str] | None = None) -> "subprocess.Popen[byt
 
     Args:
         environment: Variables that it has beside those of this process, from its first moment on:
-            CUDA knows those of the multi-process service no more when torch is imported.
+            processes that got those of the multi-process service later, when torch was imported,
+            took turns on a GPU.
     """
     return processes.start(
         ["-m", f"{__package__}.workers"],
