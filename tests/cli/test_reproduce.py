@@ -1,11 +1,15 @@
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from gnn_vpa import experiments
 from gnn_vpa.cli import _experiment, _plan
+from gnn_vpa.cli import reproduce as cli_reproduce
 from gnn_vpa.cli._app import app
+from gnn_vpa.errors import UsageError
 from gnn_vpa.experiments import Cell, expand, run_grid, select
 from gnn_vpa.experiments.places import Slots
 from gnn_vpa.host import Host
@@ -179,6 +183,37 @@ def test_another_precision_is_another_result_and_refused_before_there_is_a_folde
     rows, _ = _tables(_reproduce("table1", *options, "--out", str(out)).stdout)
     both = ("SGC default, vpa on NCI1", "SGC (precision=bfloat16) default, vpa on NCI1")
     assert {*both} <= {row[0] for row in rows}
+
+
+def test_rows_of_nodes_are_rounded_on_a_gpu_and_what_a_cpu_would_train_again_is_refused(
+    short: list[Cell], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Sequence[Cell], Sequence[str], Mapping[str, object]]] = []
+
+    def execute(cells: Sequence[Cell], out: Path, **options: Any) -> None:
+        asked.append((cells, options["notes"], options["configuration"]))
+
+    monkeypatch.setattr(cli_reproduce, "execute", execute)
+    monkeypatch.setattr(experiments, "resolve_devices", lambda _: ["cuda"])
+    assert _reproduce("table1", "--out", str(tmp_path)).exit_code == 0
+    assert _reproduce("table1", "--precision", "float32", "--out", str(tmp_path)).exit_code == 0
+    (rounded, notes, configuration), (usual, silence, said) = asked
+    assert _precisions(rounded) == {"bfloat16"} == {configuration["precision"]}
+    assert "--precision float32" in notes[0]
+    assert _precisions(usual) == {"float32"} == {said["precision"]}
+    assert not silence
+
+    def refuse(folder: Path, device: str) -> str:
+        raise UsageError(f"{folder} on {device}")
+
+    monkeypatch.setattr(experiments, "usual_precision", refuse)
+    result = _reproduce("table1", "--out", str(tmp_path))
+    assert result.exit_code == 2
+    assert f"{tmp_path} on cuda" in result.stderr.replace("\n", "")
+
+
+def _precisions(cells: Sequence[Cell]) -> set[str]:
+    return {cell.protocol.precision for cell in cells if cell.protocol is not None}
 
 
 def test_the_fair_comparison_has_its_own_precision(tmp_path: Path) -> None:

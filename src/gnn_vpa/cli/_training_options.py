@@ -106,10 +106,13 @@ LossOption = Annotated[
 ClassWeightOption = Annotated[
     str | None, _text(TRAINING, "none, or balanced: rare classes count more.", "none", "NAME,...")
 ]
-PrecisionOption = Annotated[
+_PRECISION = "Of nodes' rows on a GPU: bfloat16 is faster."
+PrecisionOption = Annotated[str | None, _text(TRAINING, _PRECISION, "float32", "NAME,...")]
+RowsOption = Annotated[
     str | None,
-    _text(TRAINING, "Of nodes' rows on a GPU: bfloat16 is faster.", "float32", "NAME,..."),
+    _text(TRAINING, _PRECISION, "as the folder has; bfloat16 on a GPU, else float32", "NAME,..."),
 ]
+"""The same, where models are the paper's: as accurate with bfloat16, see `usual_precision`."""
 
 # Choosing ---------------------------------------------------------------------------------------
 

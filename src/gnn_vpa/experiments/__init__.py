@@ -32,6 +32,7 @@ from .identity import identify as identify
 from .locks import try_lock as try_lock
 from .plan import Needs as Needs
 from .plan import needs as needs
+from .precision import usual_precision as usual_precision
 from .presets import PRESETS as PRESETS
 from .presets import preset as preset
 from .progress import Progress as Progress
@@ -96,4 +97,5 @@ __all__ = [
     "select",
     "time_models",
     "try_lock",
+    "usual_precision",
 ]
