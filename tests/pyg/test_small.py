@@ -141,6 +141,30 @@ def test_attention_in_parts_is_that_of_the_kernels() -> None:
     )
 
 
+def test_attention_in_parts_has_first_and_second_derivatives() -> None:
+    torch.manual_seed(0)
+    edge_index = edges(nodes=6, count=9)
+    small = Small(edge_index[0], edge_index[1], 6)
+    x = torch.randn(6, 2, 2, dtype=torch.float64, requires_grad=True)
+    source, target = (torch.randn(6, 2, dtype=torch.float64, requires_grad=True) for _ in "st")
+    # The root takes no gradient: with all else held, the plain formula has the same derivatives.
+    given = [x, source, target]
+    found, plain = (
+        torch.autograd.grad(attend(*given, 0.2, *rest).sin().sum(), given, create_graph=True)
+        for attend, rest in ((small.attend_by_parts, ()), (small._attend_by_parts, (None,)))
+    )
+    torch.testing.assert_close(found, plain)
+    second, by_plain = (
+        torch.autograd.grad(sum(one.square().sum() for one in first), given)
+        for first in (found, plain)
+    )
+    torch.testing.assert_close(second, by_plain)
+    # Of some alone.
+    parts = small.attend_by_parts(x.detach(), source, target.detach(), 0.2)
+    alone = torch.autograd.grad(parts.sin().sum(), source, create_graph=True)[0]
+    torch.testing.assert_close(alone, found[1])
+
+
 def test_units_are_normalised_as_on_the_cpu() -> None:
     for seed in range(3):
         edge_index = edges(seed)

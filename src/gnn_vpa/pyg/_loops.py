@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric import utils
 
 from ..ops.internal import check_below, define, is_on_host, is_untraced
-from ._traced import may_be_traced
+from ._traced import may_be_fused, may_be_traced
 
 _FLOATS = {torch.float32: np.float32, torch.float64: np.float64}
 
@@ -61,8 +61,8 @@ def _unit_norm_by_torch(
 ) -> tuple[Tensor, Tensor]:
     """Return ``vp_gcn_norm`` of edges of weight 1 in few calls, of which none groups edges."""
     weight = torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
-    edges, weight = utils.add_remaining_self_loops(edge_index, weight, fill, num_nodes)
-    source, target = edges
+    edges, weight = add_remaining_self_loops(edge_index, weight, fill, num_nodes)
+    source, target = edges.unbind(0)
     mass = weight.new_zeros(num_nodes).index_add_(0, target, weight.square())
     root = mass.pow(-0.25)  # of each node: it has a self-loop
     return edges, weight * root[target] * root[source]
@@ -121,7 +121,7 @@ def unit_norm(
     """
     if dtype not in _FLOATS or type(edge_index) is not Tensor:
         return None
-    if edge_index.is_cuda and is_untraced(edge_index):
+    if (edge_index.is_cuda and is_untraced(edge_index)) or may_be_fused(edge_index):
         return _unit_norm_by_torch(edge_index, num_nodes, fill, dtype)
     if may_be_traced(edge_index):
         return torch.ops.gnn_vpa.unit_norm(edge_index, num_nodes, fill, dtype)  # type: ignore[no-any-return]

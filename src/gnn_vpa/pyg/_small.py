@@ -16,6 +16,7 @@ from .. import ops
 from ..errors import UsageError
 from ..ops import Graph, observe
 from ..ops.internal import Mark, Memory, is_untraced, memorable, power, trainable
+from ._small_attention import attend
 
 _MOST = 1 << 25  # numbers that are gathered: of more, our kernels make up for grouping
 TYPES = (torch.float32, torch.float64)  # half types are summed in float32, by our kernels
@@ -81,6 +82,19 @@ class Small:
 
         Edges whose ``times`` are 0 count for nothing; some edge of their target counts.
         """
+        if times is None and not (self.is_wide or torch.compiler.is_compiling()):
+            assert self.source is not None
+            edges = self.source, self.target
+
+            def plain(x: Tensor, source: Tensor, target: Tensor) -> Tensor:
+                return self._attend_by_parts(x, source, target, slope, None)
+
+            return attend(x, source, target, slope, edges, plain)
+        return self._attend_by_parts(x, source, target, slope, times)
+
+    def _attend_by_parts(
+        self, x: Tensor, source: Tensor, target: Tensor, slope: float, times: Tensor | None
+    ) -> Tensor:
         assert self.source is not None
         logits = source.index_select(0, self.source) + target.index_select(0, self.target)
         logits = leaky_relu(logits, slope)
@@ -108,9 +122,17 @@ class Small:
         key = (exponent, dtype)
         if key not in self._scales:
             with trainable():
-                ones = torch.ones_like(self.target, dtype=dtype)
-                self._scales[key] = power(self._added(ones), exponent)
+                count = self._added(torch.ones_like(self.target, dtype=dtype))
+                self._scales[key] = _power_of_count(count, exponent)
         return self._scales[key]
+
+
+def _power_of_count(count: Tensor, exponent: float) -> Tensor:
+    """Return ``N^(-exponent)`` in the place of ``N``, and 1 for 0: nothing is summed there."""
+    some = count.clamp_(min=1)
+    if exponent == 0.5:
+        return some.rsqrt_()
+    return some.reciprocal_() if exponent == 1 else some.pow_(-exponent)
 
 
 def _lined_up(values: Tensor, x: Tensor) -> Tensor:

@@ -1,8 +1,12 @@
-"""Batches on the CPU that a compiler traces: sums and attention by one call each.
+"""Batches that a compiler traces.
 
-What has no such call (weights that take a gradient, attention after a dropout) is a gather and an
-addition where the batch is small, which the compiler fuses with what is around them, and goes by
-our kernels where it is large. As the compiler adds in a row, many edges are added in float64.
+On the CPU sums and attention are one call each. What has no such call (weights that take a
+gradient, attention after a dropout) is a gather and an addition where the batch is small, which the
+compiler fuses with what is around them, and goes by our kernels where it is large. As the compiler
+adds in a row, many edges are added in float64.
+
+On a GPU everything is a gather and an addition, which the compiler fuses: grouping the edges of a
+batch that is used once would take longer. Large graphs go by our kernels there too.
 """
 
 import math
@@ -13,8 +17,9 @@ from torch import Tensor
 from .. import ops
 from ..ops import Graph, observe
 from ..ops.internal import check_below, define, traced_attention, traced_sum, weighted_sum
-from ._small import TYPES, Small
+from ._small import TYPES, Small, may_be_small
 
+_CPU, _GPU = "cpu", "cuda"
 _MOST = 1 << 20  # numbers that a compiler gathers: of more, our kernels make up for Python
 _MOST_IN_A_ROW = 1 << 12  # edges, of which all may be one sum, that it adds in their own type
 
@@ -80,26 +85,40 @@ class Traced:
         return self.edges.shape[-1] * math.prod(x.shape[1:]) <= _MOST
 
 
-def traced(edges: Tensor, x: Tensor, num_targets: int) -> Traced | None:
-    """Return edges that a compiler traces on the CPU, or None where this way does not serve.
+def traced(edges: Tensor, x: Tensor, num_targets: int) -> Traced | Small | None:
+    """Return edges that a compiler traces, or None where this way does not serve.
 
     Args:
         edges: ``[2, num_edges]``; or ``[num_sources]``, the target of each source, as in a readout.
         x: What is summed, ``[num_sources, ...]``.
         num_targets: Number of targets.
     """
-    if not may_be_traced(edges) or x.dtype not in TYPES or x.dim() not in (2, 3):
+    if x.dtype not in TYPES or x.dim() not in (2, 3):
         return None
-    is_list = edges.dim() == 2 and len(edges) == 2
-    return Traced(edges, len(x), num_targets) if is_list or edges.shape == x.shape[:1] else None
+    if not (edges.dim() == 2 and len(edges) == 2) and edges.shape != x.shape[:1]:
+        return None
+    if may_be_traced(edges):
+        return Traced(edges, len(x), num_targets)
+    if may_be_fused(edges) and may_be_small(edges, math.prod(x.shape[1:])):
+        return _ungrouped(edges, len(x), num_targets)
+    return None
 
 
 def may_be_traced(edges: Tensor) -> bool:
-    """Say whether a compiler traces these edges, and may sum along them by these calls."""
+    """Say whether a compiler traces these edges on the CPU, and may sum by these calls."""
+    return _may_be_traced(edges, _CPU)
+
+
+def may_be_fused(edges: Tensor) -> bool:
+    """Say whether a compiler traces these edges on a GPU, and may fuse a gather and an addition."""
+    return _may_be_traced(edges, _GPU)
+
+
+def _may_be_traced(edges: Tensor, device: str) -> bool:
     return (
         torch.compiler.is_compiling()
         and not torch.compiler.is_exporting()  # a program to keep is made of fewer operators
-        and edges.device.type == "cpu"
+        and edges.device.type == device
         and edges.dtype == torch.int64
         and observe.observer is None
         and not torch._C._are_functorch_transforms_active()
@@ -122,7 +141,8 @@ def _power_sum(
 
 
 def _ungrouped(edges: Tensor, num_sources: int, num_targets: int) -> Small:
-    is_wide = edges.shape[-1] > _MOST_IN_A_ROW
+    # On a GPU thousands of threads add: none of them many.
+    is_wide = edges.device.type != _GPU and edges.shape[-1] > _MOST_IN_A_ROW
     edges = torch.ops.gnn_vpa.checked(edges, num_sources, num_targets)
     source, target = (None, edges) if edges.dim() == 1 else edges.unbind(0)
     return Small(source, target, num_targets, is_wide)
@@ -134,6 +154,16 @@ def _checked(edges: Tensor, num_sources: int, num_targets: int) -> Tensor:
     return edges.clone()
 
 
+def _checked_on_gpu(edges: Tensor, num_sources: int, num_targets: int) -> Tensor:
+    """Do the same without waiting for the device: a wrong index ends the program there."""
+    ends = [(edges, num_targets)]
+    if edges.dim() == 2 and num_sources != num_targets:
+        ends = [(edges[0], num_sources), (edges[1], num_targets)]
+    for end, size in ends:
+        torch._assert_async(((end >= 0) & (end < size)).all())
+    return edges.clone()
+
+
 def _checked_shapes(edges: Tensor, num_sources: int, num_targets: int) -> Tensor:
     return torch.empty_like(edges)
 
@@ -142,6 +172,7 @@ define(
     "checked(Tensor edges, SymInt num_sources, SymInt num_targets) -> Tensor",
     _checked,
     _checked_shapes,
+    _checked_on_gpu,
 )
 # What chooses here is seen by no compiler: of a composite it sees what was chosen.
 define(
