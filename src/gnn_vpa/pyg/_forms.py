@@ -33,7 +33,9 @@ class VPSum(VPMessagePassing):
 
     def _fused(self, source: Tensor, graph: Edges, kwargs: dict[str, Any]) -> Tensor:
         exponent = aggregation(self.aggr).exponent
-        if exponent is not None and isinstance(graph, Graph):
+        if exponent is not None:
+            if not isinstance(graph, Graph):
+                return graph.sum(source, exponent)
             out = power_sum(source, graph, exponent)
             if out is not None:
                 return out

@@ -42,7 +42,7 @@ class Small:
         self.source, self.target, self.num_targets = source, target, num_targets
         self.is_wide = is_wide
         self.uses = 0  # how often they were asked for
-        self._scales: dict[tuple[float, torch.dtype], Tensor] = {}
+        self._scales: dict[tuple[float, torch.dtype, int], Tensor] = {}
 
     def sum(self, x: Tensor, exponent: float, weight: Tensor | None = None) -> Tensor:
         """Return ``N_i^(-exponent) * sum_j weight_ij x_j``.
@@ -55,8 +55,8 @@ class Small:
         wide = x.double() if self.is_wide else x
         out = self._added(self._messages(wide, weight))
         if exponent != 0:
-            out = out * _lined_up(self._scale(exponent, wide.dtype), out)
-        return out.to(x.dtype)
+            out = out * self._scale(exponent, out)
+        return out.to(x.dtype) if self.is_wide else out
 
     def attend(self, x: Tensor, alpha: Tensor, is_whole: bool = False) -> Tensor:
         """Return ``sum_j alpha_ij x_j / sqrt(sum_j alpha_ij^2)``; the root takes no gradient.
@@ -118,13 +118,16 @@ class Small:
         out = rows.new_zeros(self.num_targets, *rows.shape[1:])
         return out.index_add_(0, self.target, rows)
 
-    def _scale(self, exponent: float, dtype: torch.dtype) -> Tensor:
-        key = (exponent, dtype)
-        if key not in self._scales:
+    def _scale(self, exponent: float, out: Tensor) -> Tensor:
+        """Return ``N_i^(-exponent)`` as a factor of ``out``."""
+        key = (exponent, out.dtype, out.dim())
+        scale = self._scales.get(key)
+        if scale is None:
             with trainable():
-                count = self._added(torch.ones_like(self.target, dtype=dtype))
-                self._scales[key] = _power_of_count(count, exponent)
-        return self._scales[key]
+                count = self._added(torch.ones_like(self.target, dtype=out.dtype))
+                scale = _lined_up(_power_of_count(count, exponent), out)
+            self._scales[key] = scale
+        return scale
 
 
 def _power_of_count(count: Tensor, exponent: float) -> Tensor:
@@ -156,11 +159,13 @@ def ungrouped(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
 
     A graph that is kept comes again and again: that is grouped, once for all.
     """
-    if edge_index.dim() != 2 or len(edge_index) != 2 or not _serves(edge_index, x):
+    if not _serve_features(x) or not _are_few(edge_index, x):
         return None
     seen = (len(x), num_targets, Mark(edge_index))
     known: tuple[object, Small] | None = _known.get(edge_index)
-    if known is None or known[0] != seen:
+    if known is None or known[0] != seen:  # or all of this was looked at before
+        if edge_index.dim() != 2 or len(edge_index) != 2 or not _serve_edges(edge_index):
+            return None
         with torch.inference_mode(False):
             _check(edge_index, len(x), num_targets)
             # A copy: a change of the user's tensor before the backward pass is none of these edges.
@@ -179,25 +184,34 @@ def may_be_small(edge_index: Tensor, width: int) -> bool:
 
 def small_readout(index: Tensor, x: Tensor, num_targets: int | None) -> Small | None:
     """Return the groups of a small batch's nodes, or None where they are to be grouped."""
-    if not index.is_cuda or index.dim() != 1 or len(index) != len(x) or not _serves(index, x):
+    if not index.is_cuda or index.dim() != 1 or len(index) != len(x):
+        return None
+    if not (_serve_features(x) and _are_few(index, x) and _serve_edges(index)):
         return None
     if num_targets is None:
         num_targets = int(index.max()) + 1 if len(index) > 0 else 0
     return Small(None, index, num_targets)  # an index out of range fails where it is added
 
 
-def _serves(edges: Tensor, x: Tensor) -> bool:
-    """Say whether these edges and features may take this way."""
+def _serve_edges(edges: Tensor) -> bool:
+    """Say whether these edges may take this way."""
+    return edges.dtype == torch.int64 and memorable(edges) and type(edges) is Tensor
+
+
+def _are_few(edges: Tensor, x: Tensor) -> bool:
+    """Say whether edges are few for such features, and on the same device."""
+    shape = x.shape
+    width = shape[1] if len(shape) == 2 else shape[1] * shape[2]
+    return edges.shape[-1] * width <= _MOST and x.device == edges.device
+
+
+def _serve_features(x: Tensor) -> bool:
+    """Say whether these features may, and nobody has asked for another way."""
     return (
         x.dtype in TYPES
-        and edges.dtype == torch.int64
         and x.dim() in (2, 3)
-        and edges.shape[-1] * (x.numel() // max(len(x), 1)) <= _MOST
-        and x.device == edges.device
-        and memorable(edges)
-        and type(edges) is Tensor
         and observe.observer is None
-        and ops.backend(x) != "reference"  # which somebody has asked for
+        and ops.backend(x) != "reference"
         and not torch.are_deterministic_algorithms_enabled()
         and is_untraced(x)
     )
