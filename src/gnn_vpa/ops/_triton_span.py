@@ -53,15 +53,31 @@ def _span(
     """Reduce the positions ``start:end`` of one row to the features ``d``."""
     nothing = float("-inf") if MAX else 0.0
     total = tl.full([BLOCK], nothing, ACC)
-    lost = tl.zeros([BLOCK], ACC)
-    for begin in range(start, end, TILE * _TURNS):
-        chunk = tl.full([TILE, BLOCK], nothing, ACC)
-        for first in range(begin, tl.minimum(begin + TILE * _TURNS, end), TILE):
-            values = _values(x, w, b, col, edge, first, end, d, inside, size, heads, b_heads,
-                             width, MAX, ACC, TILE)  # fmt: skip
-            chunk = _combine(chunk, values, MAX)
-        total, lost = _with_chunk(total, lost, _fold(chunk, MAX), MAX)
+    if end - start <= TILE * _TURNS:  # one chunk, as of most rows: nothing is lost between chunks
+        total = _chunk(x, w, b, col, edge, start, end, end, d, inside, size, heads, b_heads, width,
+                       MAX, ACC, TILE, BLOCK)  # fmt: skip
+    else:
+        lost = tl.zeros([BLOCK], ACC)
+        for begin in range(start, end, TILE * _TURNS):
+            till = tl.minimum(begin + TILE * _TURNS, end)
+            chunk = _chunk(x, w, b, col, edge, begin, till, end, d, inside, size, heads, b_heads,
+                           width, MAX, ACC, TILE, BLOCK)  # fmt: skip
+            total, lost = _with_chunk(total, lost, chunk, MAX)
     return total
+
+
+@triton.jit
+def _chunk(
+    x, w, b, col, edge, begin, till, end, d, inside, size, heads, b_heads, width,
+    MAX: tl.constexpr, ACC: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Reduce the tiles that begin in ``begin:till``."""
+    chunk = tl.full([TILE, BLOCK], float("-inf") if MAX else 0.0, ACC)
+    for first in range(begin, till, TILE):
+        values = _values(x, w, b, col, edge, first, end, d, inside, size, heads, b_heads, width,
+                         MAX, ACC, TILE)  # fmt: skip
+        chunk = _combine(chunk, values, MAX)
+    return _fold(chunk, MAX)
 
 
 @triton.jit
