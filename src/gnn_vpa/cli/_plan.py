@@ -25,10 +25,12 @@ from ..experiments import (
     resolve_devices,
     time_models,
 )
+from ..experiments.estimate import kind_of
 from ..experiments.groups import shares_steps
 from ..experiments.memory import DataSize, memory_of_process, reason
 from ..experiments.places import Places, Slots
-from ..experiments.schedule import Planned, doublings, expect, typical_paces
+from ..experiments.schedule import Planned, doublings, expect
+from ..experiments.typical import known_paces
 from ..experiments.workers import asked
 from ..host import Host
 from ._console import complain, print_table, progress, say
@@ -70,16 +72,17 @@ def show_plan(
     if not rest:
         say(f"All {len(cells)} cells are finished, in {out}.")
         return
-    paces, basis = paces_of_run(out, device), "from the cells that are finished"
-    is_timed = not paces
-    if is_timed and not is_here:
-        sizes_here = {content: DataSize.of(graphs) for content, graphs in found.data.items()}
-        paces = typical_paces(rest, sizes_here)
-        basis = "as an H200 would take: no GPU is here to tell"
-    elif is_timed:
-        with progress("Training each model for a moment to see how quick it is here"):
-            paces = time_models(rest, data_dir=data_dir, device=device)
-        basis = "from a few epochs on the smallest data set"
+    counts = {content: DataSize.of(graphs) for content, graphs in found.data.items()}
+    paces, basis = known_paces(out, rest, device, counts), "from the cells that are finished"
+    is_timed = not paces_of_run(out, device)
+    if is_timed:
+        basis = "as an H200 would take" if paces else "from a few epochs on the smallest data set"
+        basis += "" if is_here else ": no GPU is here to tell"
+        kinds = {pace.kind for pace in paces}
+        others = [cell for cell in rest if kind_of(cell) not in kinds]
+        if is_here and others:
+            with progress("Training each model for a moment to see how quick it is here"):
+                paces += time_models(others, data_dir=data_dir, device=device)
     # On the CPU cells are trained one by one; those that are alike are shown in one row there too.
     groups = grouped(rest, "cuda")
     sizes: dict[str, DataSize] = {}
