@@ -25,8 +25,8 @@ from .store import FILE, dataset_names, query
 from .workers import single_thread
 
 # What a step costs on a GPU beyond its nodes, in nodes of each of ten lanes: launches of kernels
-# take some quarter of a millisecond, a node of every lane some 15 nanoseconds.
-_STEP_IN_NODES = 16_000
+# take some fifth of a millisecond, a node of every lane some 15 nanoseconds.
+_STEP_IN_NODES = 12_000
 # Trainings are timed over so many epochs, which on a GPU pass in milliseconds.
 _FEW_EPOCHS, _MANY_EPOCHS = 3, 100
 

@@ -53,7 +53,7 @@ class Watched:
         self._finished = Finished(self.folder)
         self._answering = Answering(self.folder)
         self._paces: dict[str, Paces] = {}
-        self._typical: tuple[tuple[str, frozenset[Kind]], list[Pace]] | None = None
+        self._typical: tuple[tuple[str, Counter[Kind]], list[Pace]] | None = None
         self._guard = threading.Lock()
         self._latest: tuple[float, dict[str, Any]] | None = None
 
@@ -123,9 +123,9 @@ class Watched:
         device = in_force[0].device
         if device not in self._paces:
             self._paces[device] = Paces(self.folder, device)
-        kinds = frozenset((*ahead, *behind))
-        if self._typical is None or self._typical[0] != (device, kinds):
-            self._typical = (device, kinds), typical_of_run(self.folder, kinds, device)
+        work = ahead + behind
+        if self._typical is None or self._typical[0] != (device, work):
+            self._typical = (device, work), typical_of_run(self.folder, work, device)
         return expected(
             ahead,
             behind,
