@@ -96,7 +96,7 @@ def short_first(seconds: Sequence[float]) -> list[int]:
     the end is not long.
 
     Example:
-        >>> short_first([90.0, 30.0, 4.0, 2.0, 1.0])
+        >>> short_first([90.0, 30.0, 3.0, 2.0, 1.0])
         [4, 3, 2, 0, 1]
     """
     is_short = [each < _SHORT_S for each in seconds]

@@ -129,10 +129,10 @@ def completed(seen: Sequence[Pace], typical: Sequence[Pace]) -> list[Pace]:
     """Return what was seen, and of other kinds what is typical, as much slower as the seen are.
 
     Example:
-        >>> large = Pace("RDT-B", "gin", 0.01, 1e6, gpu=True)
-        >>> typical = [Pace(name, "gin", 0.001, 1e6, gpu=True) for name in ("RDT-B", "COLLAB")]
-        >>> [round(pace.seconds, 4) for pace in completed([large], typical)]
-        [0.01, 0.0032]
+        >>> large = Pace("RDT-B", "gin", 0.4, 1e6, gpu=True)
+        >>> typical = [Pace(name, "gin", 0.1, 1e6, gpu=True) for name in ("RDT-B", "COLLAB")]
+        >>> [round(pace.seconds, 2) for pace in completed([large], typical)]
+        [0.4, 0.39]
     """
     times, kinds = slower(seen, typical), {pace.kind for pace in seen}
     others = [pace for pace in typical if pace.kind not in kinds]
