@@ -25,6 +25,7 @@ from gnn_vpa.experiments import (
     run_grid,
 )
 from gnn_vpa.experiments.estimate import Paces, kind_of, work_of
+from gnn_vpa.experiments.journal import Journal
 from gnn_vpa.experiments.journal_files import Entry
 from gnn_vpa.experiments.mps import gain
 from gnn_vpa.experiments.schedule import Planned, expect, longest_first, short_first
@@ -248,6 +249,27 @@ def test_on_cores_cells_in_training_count(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(told) == 39  # all but the last; at first nothing is known
     assert max(each.off for each in told) < 2
     assert sum(each.is_inside for each in told) >= 35
+
+
+def test_what_other_processes_have_trained_is_read_from_their_journals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    (group,) = grouped([replace(c, content="c") for c in expand(["NCI1"], ["gat"]).cells], "cuda")
+    forecast = Forecast(tmp_path, "cuda")
+    forecast.plan(group.cells)
+    whole = forecast.left()
+    with Journal(tmp_path, "cuda") as journal:
+        journal.tell("another host", group, 150)
+        journal.write()
+        now += 1e-9
+        assert forecast.left() == whole  # as seldom as they are written
+        now += 1.0
+        rest = forecast.left()
+    assert whole is not None
+    assert rest is not None
+    assert rest.seconds == pytest.approx(whole.seconds / 4)
 
 
 def test_the_end_is_not_before_that_of_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:

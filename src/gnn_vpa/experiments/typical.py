@@ -41,6 +41,10 @@ class Counts(NamedTuple):
     Attributes:
         nodes: Number of nodes.
         edges: Number of directed edges.
+
+    Example:
+        >>> Counts(3371, 7442).nodes
+        3371
     """
 
     nodes: int
