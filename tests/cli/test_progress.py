@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gnn_vpa.cli._progress import Lines, log_noted
-from gnn_vpa.experiments import Pace, expand, grouped, identify, run_grid
+from gnn_vpa.experiments import Pace, expand, grouped, identify, preset, run_grid
 from gnn_vpa.experiments.estimate import Paces
 from gnn_vpa.experiments.workers import Order, run_alone
 from gnn_vpa.training import Outcome, Protocol
@@ -46,6 +46,24 @@ def test_processes_at_once_shorten_the_time_left(
         now += waited
         lines._is_told(cells[0])
         assert lines.time_left().startswith(f"; about {left}")
+
+
+def test_on_a_gpu_the_first_line_says_how_long_it_may_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = preset("paper")
+    Lines(tmp_path, "cuda", speed=1.36).plan(cells, finished=0)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        "196 cells to run; about 8 min 50 s (2 min 57 s to 27 min) left if this GPU is as fast as "
+        "an H200."
+    )
+    pace = Pace("RDT-M5K", "gin", 0.1, 4e6, gpu=True)
+    monkeypatch.setattr(Paces, "seen", lambda _: [pace])
+    Lines(tmp_path, "cuda").plan(cells[:9], finished=1)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("9 cells to run, 1 finished before; about ")
+    assert line.endswith(" left.")
 
 
 def test_of_very_many_cells_there_is_a_line_for_each_percent(

@@ -120,6 +120,22 @@ def test_a_plan_for_a_cluster_of_gpus_does_not_time_this_hosts_cores(
     assert "no GPU is here to tell" in output
 
 
+def test_a_plan_for_a_gpu_says_what_an_h200_would_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_plan, "resolve_devices", lambda _: ["cuda"])
+    monkeypatch.setattr(_plan, "resolve_device", lambda _: "cuda")
+    monkeypatch.setattr(_plan, "needs", lambda *_: None)
+    timed = []
+    monkeypatch.setattr(_plan, "time_models", lambda cells, **_: timed.extend(cells) or [])
+    cells = expand(["MUTAG"], ["gin"]).cells
+    _plan.show_plan(cells, tmp_path / "none", None, "cuda")
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "4 cells would run: about 3 s (1 s to 8 s), as an H200 would take."
+    )
+    assert timed == []  # a moment on a small data set says little of a GPU
+
+
 def test_a_plan_without_the_data(
     short: list[Cell], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gnn_vpa.experiments import Cell, Group, Team, mps
-from gnn_vpa.experiments.places import Places, Slots
-from gnn_vpa.experiments.schedule import START_S, Planned
+from gnn_vpa.experiments import Cell, Group, Team, grouped, mps, preset
+from gnn_vpa.experiments.places import Places, Slots, speed_of
+from gnn_vpa.experiments.schedule import START_S, Planned, expect
 from gnn_vpa.training import Task
 
 _LONG = [
@@ -45,3 +45,23 @@ def test_a_cluster_is_counted_by_its_slots() -> None:
     places = Places.of(["cpu"], _LONG, Team(2), slots=Slots(4, "cuda"))
     assert str(places) == " in 4 slots"
     assert places.outlook(_LONG, 4).seconds == 119 + START_S["cuda"]
+
+
+def test_six_processes_on_an_h200_are_planned_to_take_as_long_as_was_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("GNN_VPA_WORKERS")
+    monkeypatch.setattr(mps, "_obstacle", lambda: None)
+    planned = expect(grouped(preset("paper"), "cuda"))
+    places = Places.of(["cuda"], planned, Team(1), is_timed=True)
+    assert places.outlook(planned, 1).seconds == pytest.approx(550, rel=0.1)
+
+
+def test_processes_that_share_gpus_are_faster_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GNN_VPA_WORKERS")
+    monkeypatch.setattr(mps, "_obstacle", lambda: None)
+    cells = preset("paper")
+    assert speed_of(cells, ["cuda:0", "cuda:1"]) == 2 * mps.gain(6)
+    assert speed_of(cells[:2], ["cuda"]) == 1.0  # several would not pay
+    assert speed_of(cells, ["cuda"], workers=2) == mps.gain(2)
+    assert speed_of(cells, ["cpu"], workers=8) == 1.0

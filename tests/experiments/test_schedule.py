@@ -163,8 +163,8 @@ def test_what_limits_a_run_is_said(count: int, seconds: float, slots: int, limit
 
 
 def test_a_division_that_costs_is_named() -> None:
-    limit = outlook(_planned(40, "sum", "vpa"), 64).limit
-    assert limit == "that 65 smaller groups take 71% more work"
+    limit = outlook(_planned(40, "sum", "vpa"), 32).limit
+    assert limit == "that 32 smaller groups take 33% more work"
 
 
 def test_doublings() -> None:

@@ -1,6 +1,7 @@
 """What there is to see of a run."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,18 @@ def test_the_time_left_counts_the_epochs_that_are_done(
         journal.write()
         # Half a cell took a minute: two and a half are left.
         assert Watched(run.folder).state()["left"] == "about 5 min (3 min 20 s to 7 min 30 s)"
+
+
+def test_on_a_gpu_the_time_left_is_known_before_the_first_epoch(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    cells = [replace(run.cell(aggr), dataset="RDT-M5K") for aggr in ("sum", "mean", "vpa")]
+    cells = [replace(cell, protocol=Protocol(), folds=10) for cell in cells]
+    with Journal(run.folder, "cuda") as journal:
+        journal.plan(cells, finished=0)
+        journal.write()
+        assert Watched(run.folder).state()["left"] == "about 29 s (10 s to 1 min 26 s)"
 
 
 def test_what_a_checkpoint_had_does_not_make_the_rest_look_short(

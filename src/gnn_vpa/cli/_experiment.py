@@ -1,6 +1,7 @@
 """What run, reproduce and demo do alike: run cells, show the table, write the report."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,19 +35,23 @@ def execute(
     """Run cells into a folder, print the results beside the paper's, write and name the report."""
     from gnn_vpa.analysis.once import remembering
     from gnn_vpa.experiments import resolve_devices, run_grid
+    from gnn_vpa.experiments.places import speed_of
     from gnn_vpa.results import Results
 
     from ._progress import log_noted, progress_of
 
     check_out(out)
     try:
-        with (
-            cluster_of(ray, runtime_env) as cluster,
-            progress_of(
-                out, resolve_devices(device)[0] if cluster is None else cluster.device(device)
-            ) as progress,
-            log_noted(progress),
-        ):
+        with ExitStack() as stack:
+            cluster = stack.enter_context(cluster_of(ray, runtime_env))
+            if cluster is None:
+                devices = resolve_devices(device)
+                speed = speed_of(cells, devices, workers)
+            else:
+                devices = [cluster.device(device)]
+                speed = max(1.0, cluster.slots(devices[0]))
+            progress = stack.enter_context(progress_of(out, devices[0], speed))
+            stack.enter_context(log_noted(progress))
             for note in notes:
                 progress.note(note)
             run_grid(

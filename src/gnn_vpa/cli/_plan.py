@@ -25,10 +25,12 @@ from ..experiments import (
     resolve_devices,
     time_models,
 )
+from ..experiments.estimate import kind_of
 from ..experiments.groups import shares_steps
 from ..experiments.memory import DataSize, memory_of_process, reason
 from ..experiments.places import Places, Slots
-from ..experiments.schedule import Planned, doublings, expect, typical_paces
+from ..experiments.schedule import Planned, doublings, expect
+from ..experiments.typical import known_paces
 from ..experiments.workers import asked
 from ..host import Host
 from ._console import complain, print_table, progress, say
@@ -70,21 +72,22 @@ def show_plan(
     if not rest:
         say(f"All {len(cells)} cells are finished, in {out}.")
         return
-    paces, basis = paces_of_run(out, device), "from the cells that are finished"
-    is_timed = not paces
-    if is_timed and not is_here:
-        sizes_here = {content: DataSize.of(graphs) for content, graphs in found.data.items()}
-        paces = typical_paces(rest, sizes_here)
-        basis = "as an H200 would take: no GPU is here to tell"
-    elif is_timed:
-        with progress("Training each model for a moment to see how quick it is here"):
-            paces = time_models(rest, data_dir=data_dir, device=device)
-        basis = "from a few epochs on the smallest data set"
+    contents = {cell.content for cell in rest}
+    sizes = {name: DataSize.of(data) for name, data in found.data.items() if name in contents}
+    paces, basis = known_paces(out, rest, device, sizes), "from the cells that are finished"
+    is_timed = not paces_of_run(out, device)
+    if is_timed:
+        basis = "as an H200 would take" if paces else "from a few epochs on the smallest data set"
+        basis += "" if is_here else ": no GPU is here to tell"
+        kinds = {pace.kind for pace in paces}
+        others = [cell for cell in rest if kind_of(cell) not in kinds]
+        if is_here and others:
+            with progress("Training each model for a moment to see how quick it is here"):
+                paces += time_models(others, data_dir=data_dir, device=device)
     # On the CPU cells are trained one by one; those that are alike are shown in one row there too.
     groups = grouped(rest, "cuda")
-    sizes: dict[str, DataSize] = {}
     with progress("Looking at the data"):
-        wanted = list(_needs(groups, found, device if is_here else None, sizes))
+        wanted = list(_needs(groups, found, device if is_here else None))
     host, need = Host.here(), memory_of_process(rest, sizes)
     team = Team.of(device, len(rest), workers, host, need)
     rows = [_Row.of(*of_group, paces) for of_group in zip(groups, wanted, strict=True)]
@@ -172,14 +175,9 @@ def _by_dataset(rows: Sequence[_Row]) -> list[_Row]:
 
 
 def _needs(
-    groups: Sequence[Group], found: Identified, device: str | None, sizes: dict[str, DataSize]
+    groups: Sequence[Group], found: Identified, device: str | None
 ) -> Iterator[Needs | None]:
-    """Yield what each group needs; None where that cannot be known: no data, training or device.
-
-    The sizes of the data sets that are here are noted in `sizes`.
-    """
+    """Yield what each group needs; None where that cannot be known: no data, training or device."""
     for group in groups:
         graphs = found.data.get(group.content)
-        if graphs is not None:
-            sizes[group.content] = DataSize.of(graphs)
         yield None if graphs is None or device is None else needs(group, graphs, device)

@@ -29,15 +29,16 @@ class Lines(Progress):
     Args:
         out: The run's folder, whose finished cells say how long others will take.
         device: Where it runs.
+        speed: How much faster all processes on GPUs are than one, see `Forecast`.
 
     Example:
         >>> Lines("runs/none").time_left()
         ''
     """
 
-    def __init__(self, out: str | Path, device: str = "cpu") -> None:
+    def __init__(self, out: str | Path, device: str = "cpu", speed: float = 1.0) -> None:
         self._out = out
-        self._forecast = Forecast(out, device)
+        self._forecast = Forecast(out, device, speed)
         self._total = self._done = 0
         self._every = 1  # cells to a line
         self._told, self._told_at = 0, time.monotonic()  # how many were done in the last line
@@ -60,7 +61,9 @@ class Lines(Progress):
         self._forecast.plan(pending)
         kept = f", {finished:,} finished before" if finished else ""
         cells = "1 cell" if len(pending) == 1 else f"{len(pending):,} cells"
-        self.note(f"{cells} to run{kept}{self.time_left()}.")
+        left = self.time_left()
+        basis = " if this GPU is as fast as an H200" if left and self._forecast.is_typical else ""
+        self.note(f"{cells} to run{kept}{left}{basis}.")
 
     def start(self, group: Group) -> None:
         """Say what is trained at once, where that is more than one cell."""
@@ -142,8 +145,8 @@ class Terminal(Lines):
         True
     """
 
-    def __init__(self, out: str | Path, device: str = "cpu") -> None:
-        super().__init__(out, device)
+    def __init__(self, out: str | Path, device: str = "cpu", speed: float = 1.0) -> None:
+        super().__init__(out, device, speed)
         self._bars = Bars(
             TextColumn("{task.description}", markup=False),  # a data set's name is in it
             BarColumn(),
@@ -276,14 +279,14 @@ class _Noting(logging.Handler):
             self._progress.note(text)
 
 
-def progress_of(out: str | Path, device: str) -> Lines:
+def progress_of(out: str | Path, device: str, speed: float = 1.0) -> Lines:
     """Return what shows a run's progress best where standard error goes.
 
     Example:
         >>> type(progress_of("runs/none", "cpu")).__name__
         'Lines'
     """
-    return (Terminal if console(stderr=True).is_terminal else Lines)(out, device)
+    return (Terminal if console(stderr=True).is_terminal else Lines)(out, device, speed)
 
 
 def _came_out(reached: Sequence[float], cell: Cell) -> str:

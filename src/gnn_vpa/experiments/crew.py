@@ -10,7 +10,6 @@ from ..graphs import GraphSet
 from ..host import Host
 from ..training import own
 from .cell import Cell
-from .estimate import paces_of_run
 from .groups import grouped, shares_steps
 from .memory import DataSize, memory_of_process, reason
 from .mps import Sharing, Sooner, processes_for
@@ -26,6 +25,7 @@ from .schedule import (
 )
 from .standby import Standby
 from .store import finished
+from .typical import known_paces
 from .workers import Order, Team, asked
 
 
@@ -186,9 +186,9 @@ def _processes(count: int) -> str:
 
 
 def _expected(order: Order, data: Mapping[str, GraphSet]) -> list[Planned]:
-    groups = grouped(order.cells, order.device)
-    paces = paces_of_run(order.out, order.device)
-    return expect(groups, paces, _sizes(data), gpu=shares_steps(order.device))
+    groups, sizes = grouped(order.cells, order.device), _sizes(data)
+    paces = known_paces(order.out, order.cells, order.device, sizes)
+    return expect(groups, paces, sizes, gpu=shares_steps(order.device))
 
 
 def _sizes(data: Mapping[str, GraphSet]) -> dict[str, DataSize]:

@@ -17,7 +17,6 @@ from ..errors import GnnVpaError
 from ..files import write_whole
 from ..graphs import GraphSet
 from .cell import Cell
-from .estimate import paces_of_run
 from .finals import chosen
 from .groups import Group, grouped
 from .ledger import Entry, Ledger
@@ -28,6 +27,7 @@ from .schedule import divided, expect, longest_first
 from .slot import Job, News, Place, Trained
 from .store import Store
 from .train_group import CHECKPOINTS, DeviceLostError
+from .typical import known_paces
 
 _log = logging.getLogger("gnn_vpa")
 
@@ -158,7 +158,8 @@ def run_on(
         lost: list[Group] = []
         for cells in stages:
             ledger = Ledger(store, cells, out, progress, is_rescue=True)
-            planned = expect(grouped(cells, device), paces_of_run(out, device), sizes)
+            paces = known_paces(out, cells, device, sizes)
+            planned = expect(grouped(cells, device), paces, sizes, gpu=device != "cpu")
             if device != "cpu":
                 planned = divided(planned, max(1, cluster.slots(device)))
             groups = [each.group for each in longest_first(planned)]

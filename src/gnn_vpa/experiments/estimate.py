@@ -25,8 +25,8 @@ from .store import FILE, dataset_names, query
 from .workers import single_thread
 
 # What a step costs on a GPU beyond its nodes, in nodes of each of ten lanes: launches of kernels
-# take some half of a millisecond, a node of every lane some 0.1 microseconds.
-_STEP_IN_NODES = 4000
+# take some fifth of a millisecond, a node of every lane some 15 nanoseconds.
+_STEP_IN_NODES = 12_000
 # Trainings are timed over so many epochs, which on a GPU pass in milliseconds.
 _FEW_EPOCHS, _MANY_EPOCHS = 3, 100
 
@@ -39,19 +39,20 @@ _FREE = ("dropout", "start", "branch")
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds for an epoch of one fold, as seen once.
+    """Seconds for an epoch of one fold, as seen once, or as expected.
 
     Attributes:
         dataset: The data set, and
         model: the model it was seen with.
         seconds: For an epoch of one fold.
-        work: Size of the data set, see `size`.
+        work: Size of the data set, see `size_of`; NaN where it is not known.
         gpu: Whether that was on a GPU.
         setting: What the model was set to, see `setting_of`.
+        factor: Within what factor it is right for other cells of its kind.
 
     Example:
-        >>> Pace("MUTAG", "gin", 0.01, 10_000).seconds
-        0.01
+        >>> Pace("MUTAG", "gin", 0.01, 10_000).kind
+        ('MUTAG', 'gin', '')
     """
 
     dataset: str
@@ -60,6 +61,12 @@ class Pace:
     work: float
     gpu: bool = False
     setting: str = ""
+    factor: float = 1.5
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of cell it is a pace of."""
+        return self.dataset, self.model, self.setting
 
 
 @dataclass(frozen=True)
@@ -97,8 +104,8 @@ def estimate(cells: Iterable[Cell], paces: Sequence[Pace], workers: int = 1) -> 
     """Expect that time grows with folds, epochs and the data's size, and that workers share it.
 
     What was seen of the same model, set to the same, on the same data is trusted within a factor of
-    1.5, of the same model otherwise 3, of other models 6. The factor of the sum is that of most of
-    its time. Of a model of one's own nothing is known before it was seen.
+    1.5 (`Pace.factor`), of the same model otherwise 3, of other models 6. The factor of the sum is
+    that of most of its time. Of a model of one's own nothing is known before it was seen.
 
     Example:
         >>> from gnn_vpa.training import Task
@@ -155,21 +162,25 @@ def estimate_work(work: Mapping[Kind, int], paces: Sequence[Pace], workers: int 
     of_data: dict[tuple[str, str], list[Pace]] = {}
     of_model: dict[str, list[Pace]] = {}
     for pace in paces:
-        of_kind.setdefault((pace.dataset, pace.model, pace.setting), []).append(pace)
+        of_kind.setdefault(pace.kind, []).append(pace)
         of_data.setdefault((pace.dataset, pace.model), []).append(pace)
+    # Of data whose size is not known a pace says nothing about others.
+    sized = [pace for pace in paces if isfinite(pace.work)]
+    for pace in sized:
         of_model.setdefault(pace.model, []).append(pace)
     elsewhere = {model: _Elsewhere(known) for model, known in of_model.items()}
     for (dataset, model, setting), epochs in work.items():
         if epochs == 0:
             continue
         if same := of_kind.get((dataset, model, setting)):
-            factor, an_epoch = 1.5, median(pace.seconds for pace in same)
+            factor = max(pace.factor for pace in same)
+            an_epoch = median(pace.seconds for pace in same)
         elif other := of_data.get((dataset, model)):
             factor, an_epoch = 3.0, median(pace.seconds for pace in other)
         elif model in elsewhere:
             factor, an_epoch = 3.0, elsewhere[model].epoch_of(dataset)
-        elif paces and model in MODELS:
-            factor, an_epoch = 6.0, median(_scaled(dataset, pace) for pace in paces)
+        elif sized and model in MODELS:
+            factor, an_epoch = 6.0, median(_scaled(dataset, pace) for pace in sized)
         else:
             return Estimate(float("nan"), 1.0)
         by_factor[factor] += an_epoch * epochs

@@ -1,12 +1,14 @@
 """Where groups would be trained side by side, and how long that would take: for a plan."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
-from .groups import shares_steps
+from .cell import Cell
+from .groups import grouped, shares_steps
 from .mps import gain, processes_for
-from .schedule import START_S, Outlook, Planned, outlook, short_slots
+from .schedule import START_S, Outlook, Planned, expect, outlook, short_slots
 from .workers import Team, asked
 
 
@@ -110,3 +112,21 @@ class Places:
         one = self.unit.removesuffix("es" if self.unit == "processes" else "s")
         here = f"{self.count} {self.unit}" if self.count > 1 else f"1 {one}"
         return f" in {several}{here}" if self.unit != "GPUs" or several else f" on {here}"
+
+
+def speed_of(cells: Iterable[Cell], devices: Sequence[str], workers: int | None = None) -> float:
+    """Return how much faster all processes on GPUs are together than one on one of them.
+
+    Args:
+        cells: What is to be trained.
+        devices: Where, see `resolve_devices`; of CPUs nothing is said.
+        workers: Number of processes that was asked for, on each GPU.
+
+    Example:
+        >>> speed_of([], ["cuda:0", "cuda:1"]), speed_of([], ["cuda"], workers=2)
+        (2.0, 1.19)
+    """
+    if not shares_steps(devices[0]):
+        return 1.0
+    planned = [each for each in expect(grouped(cells, devices[0])) if isfinite(each.seconds)]
+    return len(devices) * gain(processes_for(devices, planned, workers or asked()))

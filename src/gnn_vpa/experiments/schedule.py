@@ -15,30 +15,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, inf, isfinite
 from typing import NamedTuple
 
-from .cell import Cell
-from .estimate import Pace, estimate, kind_of, size_of
+from .estimate import Pace, estimate
 from .groups import Group
 from .memory import DataSize
+from .typical import typical_paces
 
 START_S = {"cuda": 10.0, "cpu": 4.0}
 """Seconds until a process is at work: libraries, data, the GPU. Seen on an H200's host, and on two
 cores."""
 
-# Nanoseconds of an H200 for a node (`estimate.size_of`) of an epoch of one fold, with one process
-# on it: medians over the paper's data sets. For what nothing was seen of.
-_TYPICAL_NS = {"gin": 4.6, "gcn": 3.3, "sgc": 1.9, "gat": 5.8}
-_OF_MAX = 3.0  # as much for max as for a linear aggregation
 LANES_OF_STEP = 18
 """Lanes share what a step costs: a group takes as long as if it had so many lanes more than it has
 (NCI1 on an H200: an epoch of 10 lanes takes 47.6 ms, of 30 lanes 81.8 ms)."""
 _WORTH = 0.97  # a division is worth it from here on: estimates are rough
-_SHORT_S = 5.0  # of one process alone: the host's work for a group takes as long
+_SHORT_S = 4.0  # of one process alone: the host's work for a group takes as long
 
 
 class Planned(NamedTuple):
     """A group, and the seconds that it is expected to take; infinity where nothing is known.
 
     Example:
+        >>> from gnn_vpa.experiments import Cell
         >>> from gnn_vpa.training import Task
         >>> str(Planned(Group((Cell("MUTAG", Task("gin", "vpa")),)), 12.0).group)
         'GIN+vpa on MUTAG'
@@ -59,7 +56,7 @@ def expect(
 
     Args:
         groups: The groups.
-        paces: What was seen of the same models here; without any, what is typical of an H200.
+        paces: What is known, see `known_paces`; without any, what is typical of an H200.
         sizes: Of the data sets that are here, by content: for those that were not published.
         gpu: Whether they are trained on GPUs; on a CPU what is typical is right in proportion only.
 
@@ -81,32 +78,6 @@ def _seconds(group: Group, paces: Sequence[Pace]) -> float:
     return expected.seconds if expected.is_known else inf
 
 
-def typical_paces(
-    cells: Iterable[Cell], sizes: Mapping[str, DataSize], *, gpu: bool = True
-) -> list[Pace]:
-    """Return what is typical of an H200, for the kinds of these cells; none for one's own models.
-
-    Example:
-        >>> from gnn_vpa.training import Task
-        >>> cells = [Cell("MUTAG", Task("gin", aggr)) for aggr in ("vpa", "sum", "max")]
-        >>> [round(pace.seconds * 1e6) for pace in typical_paces(cells, {})]
-        [70, 210]
-    """
-    found = {}
-    for cell in cells:
-        nanoseconds = _TYPICAL_NS.get(cell.task.model)
-        if nanoseconds is None or (kind := kind_of(cell)) in found:
-            continue
-        dataset, model, setting = kind
-        known = sizes.get(cell.content)
-        size = size_of(dataset, known and (known.nodes, known.edges), gpu=gpu)
-        if isfinite(size):
-            factor = _OF_MAX if gpu and cell.task.aggr == "max" else 1.0
-            seconds = nanoseconds * 1e-9 * factor * size
-            found[kind] = Pace(dataset, model, seconds, size, gpu, setting)
-    return list(found.values())
-
-
 def longest_first(planned: Iterable[Planned]) -> list[Planned]:
     """Order groups by their expected time; what is not known may be long, and goes first.
 
@@ -125,7 +96,7 @@ def short_first(seconds: Sequence[float]) -> list[int]:
     the end is not long.
 
     Example:
-        >>> short_first([90.0, 30.0, 4.0, 2.0, 1.0])
+        >>> short_first([90.0, 30.0, 3.0, 2.0, 1.0])
         [4, 3, 2, 0, 1]
     """
     is_short = [each < _SHORT_S for each in seconds]
@@ -295,6 +266,7 @@ def part_numbers(planned: Iterable[Planned]) -> dict[str, int]:
     With it `grouped` makes the same parts again in every process.
 
     Example:
+        >>> from gnn_vpa.experiments import Cell
         >>> from gnn_vpa.training import Task
         >>> cells = [Cell("MUTAG", Task("gin", aggr), content="x") for aggr in ("sum", "vpa")]
         >>> list(part_numbers(Planned(Group((cell,)), 1.0) for cell in cells).values())
@@ -334,6 +306,7 @@ def outlook(
     begin, and how many are for short groups, see `makespan`.
 
     Example:
+        >>> from gnn_vpa.experiments import Cell
         >>> from gnn_vpa.training import Task
         >>> cells = [Cell("MUTAG", Task("gin", aggr)) for aggr in ("sum", "max", "vpa")]
         >>> planned = [Planned(Group((cell,)), 100.0) for cell in cells]

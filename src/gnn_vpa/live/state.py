@@ -4,7 +4,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,10 @@ from ..errors import GnnVpaError, UsageError
 from ..escape import printable
 from ..experiments import Estimate, Pace
 from ..experiments.estimate import Kind, Paces
-from ..experiments.forecast import expected
-from ..experiments.journal_files import Entry, Plan, Planned, journals, plans
+from ..experiments.forecast import expected, started
+from ..experiments.journal_files import Entry, Plan, journals, plans
 from ..experiments.store import FILE
+from ..experiments.typical import typical_of_run
 from ..training import METRICS
 from .answering import Answering
 from .finished import Done, Finished
@@ -53,6 +53,7 @@ class Watched:
         self._finished = Finished(self.folder)
         self._answering = Answering(self.folder)
         self._paces: dict[str, Paces] = {}
+        self._typical: tuple[tuple[str, Counter[Kind]], list[Pace]] | None = None
         self._guard = threading.Lock()
         self._latest: tuple[float, dict[str, Any]] | None = None
 
@@ -81,7 +82,7 @@ class Watched:
         if not is_running and not done and not open_:
             status = "waiting"
         workers = _at_work(entries, keys)
-        left = self._left(in_force, keys, workers) if is_running else None
+        left = self._left(in_force, keys, entries) if is_running else None
         return {
             "status": status,
             "done": len(done),
@@ -104,7 +105,7 @@ class Watched:
         self,
         in_force: Sequence[Plan],
         finished: set[str],
-        workers: Sequence[tuple[Entry, Mapping[str, Any]]],
+        entries: Sequence[Entry],
     ) -> Estimate | None:
         """Expect that the rest goes on as the part of the plans went that is done."""
         if not in_force:
@@ -112,45 +113,27 @@ class Watched:
         cells = {key: cell for plan in in_force for key, cell in plan.cells.items()}
         ahead: Counter[Kind] = Counter()
         behind: Counter[Kind] = Counter()
+        unfinished: dict[str, tuple[Kind, int]] = {}
         for key, cell in cells.items():
-            (behind if key in finished else ahead)[cell.kind] += cell.work
-        for _, at in workers:
-            if at["epochs"]:
-                for key in at["cells"]:
-                    if (own := cells.get(key)) is not None and key not in finished:
-                        # What a checkpoint had was done before.
-                        ahead[own.kind] -= round(own.work * at["epoch"] / at["epochs"])
-                        share = (at["epoch"] - at["first"]) / at["epochs"]
-                        behind[own.kind] += round(own.work * share)
-        if not any(ahead.values()):
-            return None
+            if key in finished:
+                behind[cell.kind] += cell.work
+            else:
+                ahead[cell.kind] += cell.work
+                unfinished[key] = cell.kind, cell.work
         device = in_force[0].device
         if device not in self._paces:
             self._paces[device] = Paces(self.folder, device)
-        paces = self._paces[device].seen()
-        paces += self._new_paces(cells, workers, device, {_kind(pace) for pace in paces})
-        spent = time.time() - min(plan.began for plan in in_force)
-        return expected(ahead, behind, spent, paces) if paces else None
-
-    def _new_paces(
-        self,
-        cells: Mapping[str, Planned],
-        workers: Sequence[tuple[Entry, Mapping[str, Any]]],
-        device: str,
-        known: set[Kind],
-    ) -> list[Pace]:
-        """Return the paces of what is being trained, of kinds that nothing is finished of."""
-        found = []
-        for entry, at in workers:
-            own = [cells[key] for key in at["cells"] if key in cells]
-            epochs = at["epoch"] - at["first"]
-            if own and epochs > 0 and own[0].kind not in known:
-                work = sum(cell.work for cell in own) * epochs / at["epochs"]
-                seconds = max(entry.updated - at["since"], 1e-3) / max(work, 1e-9)
-                dataset, model, setting = own[0].kind
-                # Of data whose size is not known it says nothing about others.
-                found.append(Pace(dataset, model, seconds, nan, device != "cpu", setting))
-        return found
+        work = ahead + behind
+        if self._typical is None or self._typical[0] != (device, work):
+            self._typical = (device, work), typical_of_run(self.folder, work, device)
+        return expected(
+            ahead,
+            behind,
+            time.time() - min(plan.began for plan in in_force),
+            self._paces[device].seen(),
+            at_work=started(entries, unfinished),
+            typical=self._typical[1],
+        )
 
     # Learning curves --------------------------------------------------------------------------
 
@@ -196,10 +179,6 @@ def _at_work(entries: Iterable[Entry], finished: set[str]) -> list[tuple[Entry, 
         for at in entry.workers
         if not finished.issuperset(at["cells"])
     ]
-
-
-def _kind(pace: Pace) -> Kind:
-    return pace.dataset, pace.model, pace.setting
 
 
 def _picture(
