@@ -6,6 +6,9 @@ DOCS   := $(VENV)/.installed-docs
 SITE   := build/site
 LOWEST := .venv-lowest
 
+# Where somebody has turned this on, each of the processes that tests start would compile anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check test-lowest docs bench release-check clean
 
