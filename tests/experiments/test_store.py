@@ -174,7 +174,8 @@ def test_a_file_that_another_process_is_creating_holds_no_results(tmp_path: Path
 
 
 _STARTS = """
-import os, sys, time, traceback
+import gc, os, sys, time, traceback
+gc.disable()  # forks would copy what a search for garbage writes to
 from gnn_vpa.experiments.estimate import paces_of_run
 from gnn_vpa.experiments.store import Store, finished
 
