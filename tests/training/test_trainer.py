@@ -33,7 +33,7 @@ def curves_of(outcome: Outcome) -> np.ndarray:
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("merging", [False, True], ids=["whole", "merged"])
 @pytest.mark.parametrize("features", ["ones", "degree", "labels"])
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(7)
 def test_two_epochs_equal_the_plain_loop(
     toy: GraphSet,
     reference: ModuleType,
@@ -52,7 +52,7 @@ def test_two_epochs_equal_the_plain_loop(
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(5)
 def test_a_giant_among_single_nodes_equals_the_plain_loop(
     uneven: GraphSet, reference: ModuleType, model: str, aggr: str
 ) -> None:
@@ -64,7 +64,7 @@ def test_a_giant_among_single_nodes_equals_the_plain_loop(
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(5)
 def test_graphs_without_nodes_equal_the_plain_loop(
     hollow: GraphSet, reference: ModuleType, model: str, aggr: str
 ) -> None:
@@ -85,7 +85,7 @@ def test_batches_without_nodes_are_trained_on(hollow: GraphSet, aggr: str) -> No
 
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(5)
 def test_real_data_equals_the_plain_loop(
     tu_dir: Path, reference: ModuleType, model: str, aggr: str
 ) -> None:
