@@ -29,7 +29,7 @@ test: check $(DOCS) ## lint, type-check and test: all that continuous integratio
 check: $(STAMP) ## lint and type-check only
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
 # The rooms that lean on other libraries. The rest of the suite differs in nothing that they bring.
 test-lowest: $(LOWEST)/.installed ## test with the lowest versions that pyproject.toml allows

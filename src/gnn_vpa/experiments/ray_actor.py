@@ -19,6 +19,9 @@ def actor_class() -> type:
             try:
                 import torch
 
+                if device != "cpu" and not torch.cuda.is_available():
+                    self.problem = "Ray counts a GPU there, and torch finds none that it can use"
+                    return
                 from gnn_vpa.experiments.slot import Slot as Inner
             except ImportError as error:
                 self.problem = f"gnn-vpa cannot be used there ({error}): install it on the node"
@@ -26,9 +29,6 @@ def actor_class() -> type:
             finally:
                 gc.freeze()
                 gc.enable()
-            if device != "cpu" and not torch.cuda.is_available():
-                self.problem = "Ray counts a GPU there, and torch finds none that it can use"
-                return
             try:
                 import pickle
 
