@@ -6,6 +6,9 @@ DOCS   := $(VENV)/.installed-docs
 SITE   := build/site
 LOWEST := .venv-lowest
 
+# Where somebody has turned this on, each of the processes that tests start would compile anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check test-lowest docs bench release-check clean
 
@@ -26,7 +29,7 @@ test: check $(DOCS) ## lint, type-check and test: all that continuous integratio
 check: $(STAMP) ## lint and type-check only
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
 # The rooms that lean on other libraries. The rest of the suite differs in nothing that they bring.
 test-lowest: $(LOWEST)/.installed ## test with the lowest versions that pyproject.toml allows

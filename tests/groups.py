@@ -12,6 +12,8 @@ FILES = {
     "tests/auditing/test_browser.py": "the page of an audit",
     "tests/pyg/test_traps.py": "a process with PyG",
     # A server that forks processes, see the fixture `in_process`.
+    "tests/experiments/test_locks.py": "processes",
+    "tests/experiments/test_store.py": "processes",
     "tests/experiments/test_survival.py": "processes",
     "tests/experiments/test_workers.py": "processes",
     "tests/training/test_workers.py": "processes",

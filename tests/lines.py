@@ -8,11 +8,15 @@ from their source, and note it too.
 """
 
 import ast
+import marshal
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import cache_from_source
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -20,6 +24,7 @@ from typing import Any
 from coverage import Coverage, CoverageData
 
 PACKAGE = "gnn_vpa"
+_THIS = Path(__file__).read_bytes()
 _found: dict[str, dict[str, Any]] = {}  # the globals of each file's module
 _NOTE = re.compile(r"__line_(\d+)_\d+__")  # of the statement at this line and column
 # Functions that never run: the code of others is compared with theirs.
@@ -66,9 +71,20 @@ class _Finder(MetaPathFinder):
 
 class _Loader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the source, with a note before each statement; compiled files have none."""
-        tree = noted(ast.parse(self.get_data(self.path), self.path))
-        return compile(tree, self.path, "exec", dont_inherit=True)
+        """Compile the source, with a note before each statement, or take what was kept of that."""
+        source = self.get_data(self.path)
+        mark = sha256(b"\0".join([_THIS, self.path.encode(), source])).digest()
+        kept = Path(cache_from_source(self.path, optimization="lines"))  # its name has Python's tag
+        with suppress(OSError):
+            content = kept.read_bytes()
+            if content.startswith(mark):
+                code: CodeType = marshal.loads(content[len(mark) :])
+                return code
+        tree = noted(ast.parse(source, self.path))
+        code = compile(tree, self.path, "exec", dont_inherit=True)
+        if not sys.dont_write_bytecode:
+            self.set_data(str(kept), mark + marshal.dumps(code))  # whole, or not at all
+        return code
 
     def exec_module(self, module: ModuleType) -> None:
         _found[self.path] = vars(module)

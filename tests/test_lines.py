@@ -2,10 +2,14 @@
 
 import ast
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from .lines import noted, reached
+import pytest
+
+from . import lines
+from .lines import _Loader, noted, reached
 
 SOURCE = '''"""A module."""
 from __future__ import annotations
@@ -95,3 +99,18 @@ def test_docstrings_stay() -> None:
     exec(compile(noted(ast.parse(SOURCE)), "sample", "exec"), names)
     assert names["__doc__"] == "A module."
     assert names["unused"].__doc__ == "Return nothing."
+
+
+def test_what_was_compiled_before_is_taken_for_the_same_source_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path, compiled = tmp_path / "module.py", list[ast.AST]()
+    monkeypatch.setattr(lines, "noted", lambda tree: (compiled.append(tree), noted(tree))[1])
+    for text in ("value = 1", "value = 1", "value = 2"):  # of one length, within a second
+        path.write_text(text)
+        names: dict[str, Any] = {}
+        exec(_Loader("module", str(path)).get_code("module"), names)
+        assert names["value"] == int(text[-1])
+        assert reached(names) == {1}
+    assert len(compiled) == 2

@@ -36,6 +36,25 @@ def start(
     )
 
 
+def calling(module: str, function: str, argument: object = None) -> list[str]:
+    r"""Return arguments of Python, so that it imports a function of a module and calls it.
+
+    No garbage is looked for during the import: there is none, and that would take a fifth of it.
+
+    Args:
+        module: Its full name.
+        function: What of it is called.
+        argument: A number or text that it is called with, if any.
+
+    Example:
+        >>> process = start(calling("pprint", "pprint", 4), stdout=subprocess.PIPE)
+        >>> process.communicate()[0]
+        b'4\n'
+    """
+    imports = f"import gc; gc.disable(); from {module} import {function}; gc.freeze(); gc.enable()"
+    return ["-c", f"{imports}; {function}({'' if argument is None else repr(argument)})"]
+
+
 def interrupt(processes: Iterable[subprocess.Popen[bytes]], seconds: float) -> None:
     """Ask processes to write the states of what they train and to leave; wait for so long.
 

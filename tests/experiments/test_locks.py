@@ -3,9 +3,11 @@ import fcntl
 import multiprocessing
 import os
 import platform
-import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
@@ -81,21 +83,23 @@ def test_a_full_disk_does_not_keep_from_a_claim(
         assert mine
 
 
-def test_a_lock_whose_owner_was_killed_is_abandoned_until_it_is_released(tmp_path: Path) -> None:
-    path = tmp_path / "cell.lock"
+def test_a_lock_whose_owner_was_killed_is_abandoned_until_it_is_released(
+    tmp_path: Path, in_process: Callable[..., ForkServerProcess]
+) -> None:
+    path, held = tmp_path / "cell.lock", tmp_path / "held"
     code = (
-        "import sys, time; from pathlib import Path; from gnn_vpa.experiments import try_lock\n"
-        f"with try_lock(Path({str(path)!r})): print('mine', flush=True); time.sleep(600)"
+        "import time; from pathlib import Path; from gnn_vpa.experiments import try_lock\n"
+        f"with try_lock(Path({str(path)!r})): Path({str(held)!r}).touch(); time.sleep(600)"
     )
-    owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-    assert owner.stdout is not None
-    assert owner.stdout.readline() == b"mine\n"
+    owner = in_process(exec, code, {})
+    while not held.exists():
+        assert owner.is_alive()
+        time.sleep(0.01)
     release_abandoned(tmp_path)
     assert path.exists()
     assert not is_abandoned(path)
     owner.kill()
-    owner.wait()
-    owner.stdout.close()
+    owner.join()
     assert is_abandoned(path)
     release_abandoned(tmp_path)
     assert not path.exists()

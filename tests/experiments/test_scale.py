@@ -73,6 +73,7 @@ def operations(
 
 @pytest.mark.parametrize("shown", [Lines, Terminal])
 @pytest.mark.parametrize("each", [10, 10**6], ids=["many cells to a line", "a line for each cell"])
+@pytest.mark.sampled(2)
 def test_four_times_the_cells_cost_four_times_the_operations(
     operations: Callable[[int, type[Lines]], Operations],
     monkeypatch: pytest.MonkeyPatch,

@@ -1,13 +1,11 @@
 """The file that results are kept in, and what happens when it cannot be one."""
 
-import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import numpy as np
@@ -174,12 +172,12 @@ def test_a_file_that_another_process_is_creating_holds_no_results(tmp_path: Path
 
 
 _STARTS = """
-import os, sys, time, traceback
+import os, time, traceback
 from gnn_vpa.experiments.estimate import paces_of_run
 from gnn_vpa.experiments.store import Store, finished
 
-for run in range(int(sys.argv[2])):
-    folder, begin = os.path.join(sys.argv[1], str(run)), time.time() + 0.05
+for run in range(10):
+    folder, begin = os.path.join(here, str(run)), time.time() + 0.05
     children = []
     for _ in range(8):
         if not (child := os.fork()):
@@ -199,13 +197,12 @@ for run in range(int(sys.argv[2])):
 """
 
 
-def test_processes_may_start_at_once_in_a_new_folder(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _STARTS, str(tmp_path), "10"],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+def test_processes_may_start_at_once_in_a_new_folder(
+    tmp_path: Path, in_process: Callable[..., ForkServerProcess]
+) -> None:
+    process = in_process(exec, _STARTS, {"here": str(tmp_path)})
+    process.join()
+    assert process.exitcode == 0  # if not, what it says is among the errors of all tests
 
 
 def _damage(folder: Path, statement: str) -> None:

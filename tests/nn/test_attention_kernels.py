@@ -85,7 +85,7 @@ def check(
 @pytest.mark.parametrize("rows", list(ROWS))
 @pytest.mark.parametrize("width", [1, 5, 128])
 @pytest.mark.parametrize("counted", [False, True], ids=["single", "multiple"])
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(12)
 def test_values_and_gradients(
     kernel_device: str, rows: str, width: int, counted: bool, dtype: torch.dtype
 ) -> None:
@@ -130,7 +130,7 @@ def test_rows_in_bfloat16_are_attended_in_float32(kernel_device: str, rows: str)
 
 @pytest.mark.parametrize("logit", [88.0, 89.0, 1e4])
 @pytest.mark.parametrize("rows", list(ROWS))
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(6)
 def test_an_edge_that_does_not_count_is_none_whatever_its_logit(
     kernel_device: str, rows: str, logit: float, dtype: torch.dtype
 ) -> None:

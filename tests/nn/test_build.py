@@ -84,7 +84,7 @@ def test_training_on_mutag_is_that_of_pyg(
 
 @pytest.mark.parametrize("merged", [False, True])
 @pytest.mark.parametrize("name", ["gin", "gcn", "gat", "sgc"])
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 def test_a_whole_model_compiles_without_a_break(
     name: str, merged: bool, make_batch: Callable[..., MadeBatch]
 ) -> None:

@@ -84,7 +84,9 @@ def test_sizes_that_contradict_a_sparse_tensor() -> None:
 
 
 def test_out_of_range_inside_a_compiled_function() -> None:
-    compiled = torch.compile(lambda x, e: aggregate(x, e), fullgraph=True, dynamic=True)
+    compiled = torch.compile(
+        lambda x, e: aggregate(x, e), fullgraph=True, dynamic=True, backend="aot_eager"
+    )
     with pytest.raises(UsageError, match="out of range"):
         compiled(X, EDGES + 1)
 

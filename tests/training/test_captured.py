@@ -1,5 +1,6 @@
 """Planned steps against the plain loop. Without a GPU they run as they would be captured."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -11,7 +12,7 @@ from gnn_vpa.graphs import FeatureKind, GraphSet, splits
 from gnn_vpa.training import Lane, Outcome, Protocol, Task, captured, fit, level_tables
 from gnn_vpa.training.lanes import families
 
-SHORT = Protocol(epochs=3, batch_size=16)
+SHORT = Protocol(epochs=2, batch_size=16)
 FAMILIES = [
     *([Task(model, a) for a in ("sum", "mean", "vpa", "power(0.3)")] for model in ("gin", "gcn")),
     *([Task(model, "max")] for model in ("gin", "gcn")),
@@ -138,8 +139,8 @@ def test_an_interrupted_run_of_several_tasks_goes_on(
 ) -> None:
     monkeypatch.setattr("gnn_vpa.training.checkpoint._PAUSE", 0.0)
     tasks = [Task("gcn", aggr) for aggr in ("sum", "max", "vpa")]
-    lanes, path = lanes_of(toy), tmp_path / "state.pt"
-    expected = fit(toy, tasks, SHORT, lanes, dtype=torch.float64)
+    lanes, path, protocol = lanes_of(toy, 2), tmp_path / "state.pt", replace(SHORT, epochs=3)
+    expected = fit(toy, tasks, protocol, lanes, dtype=torch.float64)
     calls = []
 
     class Killed(Exception):
@@ -153,7 +154,7 @@ def test_an_interrupted_run_of_several_tasks_goes_on(
     for _ in range(20):
         try:
             outcomes = fit(
-                toy, tasks, SHORT, lanes, dtype=torch.float64, checkpoint=path, progress=stop
+                toy, tasks, protocol, lanes, dtype=torch.float64, checkpoint=path, progress=stop
             )
             break
         except Killed:

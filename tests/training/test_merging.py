@@ -88,7 +88,7 @@ def _assert_same(
 
 @pytest.mark.parametrize(("model", "aggr"), METHODS)
 @pytest.mark.parametrize("name", DATASETS)
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(6)
 def test_three_epochs_on_levels_are_those_of_the_plain_loop(
     sample: Callable[[str], GraphSet], name: str, model: str, aggr: str, reference: ModuleType
 ) -> None:
@@ -102,7 +102,7 @@ def test_three_epochs_on_levels_are_those_of_the_plain_loop(
     [("gin", "vpa", "auto"), ("gin", "max", "degree"), ("gcn", "max", "degree")],
 )
 @pytest.mark.parametrize("name", DATASETS)
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(6)
 def test_planned_steps_are_those_of_the_plain_loop(
     sample: Callable[[str], GraphSet],
     name: str,

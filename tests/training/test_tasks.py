@@ -80,7 +80,7 @@ def check(
 @pytest.mark.parametrize("missing", [False, True], ids=["all there", "some missing"])
 @pytest.mark.parametrize(("kind", "protocol"), KINDS)
 @pytest.mark.parametrize(("model", "aggr"), MODELS)
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(7)
 def test_every_kind_of_task_equals_the_plain_loop(
     toys: Toys,
     reference: ModuleType,
@@ -100,7 +100,7 @@ def test_every_kind_of_task_equals_the_plain_loop(
 
 @pytest.mark.parametrize("engine", ["layered", "planned"])
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda own: "-".join(map(str, own.values())))
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(5)
 def test_every_setting_equals_the_plain_loop(
     toys: Toys,
     reference: ModuleType,

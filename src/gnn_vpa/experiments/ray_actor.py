@@ -13,16 +13,22 @@ def actor_class() -> type:
     class Slot:
         def __init__(self, device: str, factories: bytes) -> None:
             self.problem, self.slot = "", None  # type: str, Any
+            import gc
+
+            gc.disable()  # imports leave no garbage, and looking for it takes a fifth of them
             try:
                 import torch
 
+                if device != "cpu" and not torch.cuda.is_available():
+                    self.problem = "Ray counts a GPU there, and torch finds none that it can use"
+                    return
                 from gnn_vpa.experiments.slot import Slot as Inner
             except ImportError as error:
                 self.problem = f"gnn-vpa cannot be used there ({error}): install it on the node"
                 return
-            if device != "cpu" and not torch.cuda.is_available():
-                self.problem = "Ray counts a GPU there, and torch finds none that it can use"
-                return
+            finally:
+                gc.freeze()
+                gc.enable()
             try:
                 import pickle
 

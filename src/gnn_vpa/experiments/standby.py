@@ -18,7 +18,7 @@ def start(environment: Mapping[str, str] | None = None) -> "subprocess.Popen[byt
             took turns on a GPU.
     """
     return processes.start(
-        ["-m", f"{__package__}.workers"],
+        processes.calling(f"{__package__}.workers", "_assist"),
         environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

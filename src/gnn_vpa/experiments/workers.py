@@ -333,7 +333,3 @@ def _leave_with_sender() -> None:
     # `sys.stdin`: a thread that waits in there makes Python abort when the process is done.
     os.read(sys.stdin.fileno(), 1)
     os._exit(1)
-
-
-if __name__ == "__main__":
-    _assist()

@@ -227,8 +227,8 @@ def started_ahead(count: int) -> Iterator[deque[Started]]:
 @contextmanager
 def _started() -> Iterator[Started]:
     here, there = Pipe()
-    command = f"from {__name__} import _work; _work({there.fileno()})"
-    process = processes.start(["-c", command], pass_fds=[there.fileno()], stdin=subprocess.DEVNULL)
+    command = processes.calling(__name__, "_work", there.fileno())
+    process = processes.start(command, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL)
     there.close()
     try:
         yield Started(process, here)

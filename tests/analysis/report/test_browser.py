@@ -79,18 +79,16 @@ def test_nothing_but_the_page_is_asked_for(page: Path, browse: Browse) -> None:
     assert [path for path in asked if path != "/favicon.ico"] == ["/report.html"]
 
 
-@pytest.mark.parametrize("width", [360, 1400])
-def test_the_page_never_scrolls_sideways(page: Path, look: Look, width: int) -> None:
-    found = look(page, PROBE, width=width)
-    assert found["width"] == width
-    assert found["page"] == width
-    assert found["wide"] == []
-    assert found["scrolls"] is (width == 360)
-    assert found["font"] >= 9.5  # the figures' text stays readable, in CSS pixels
-
-
-def test_light_and_dark_are_what_the_reader_prefers(page: Path, look: Look) -> None:
-    light, dark = (look(page, PROBE, scheme) for scheme in (LIGHT, DARK))
+def test_it_never_scrolls_sideways_and_is_light_or_dark_as_the_reader_prefers(
+    page: Path, look: Look
+) -> None:
+    light, dark = look(page, PROBE, LIGHT, width=360), look(page, PROBE, DARK, width=1400)
+    for found, width in ((light, 360), (dark, 1400)):
+        assert found["width"] == width
+        assert found["page"] == width
+        assert found["wide"] == []
+        assert found["scrolls"] is (width == 360)
+        assert found["font"] >= 9.5  # the figures' text stays readable, in CSS pixels
     assert (light["paper"], light["line"]) == ("rgb(255, 255, 255)", "rgb(0, 114, 178)")
     assert brightness(dark["paper"]) < 0.2 < 0.8 < brightness(dark["ink"])
     assert dark["line"] != light["line"]

@@ -3,6 +3,7 @@
 `python scenarios.py FOLDER`, with `shim.c` preloaded; prints each scenario's number of faults.
 """
 
+import gc
 import logging
 import shutil
 import sys
@@ -204,6 +205,7 @@ def run(folder: Path) -> int:
 
 
 if __name__ == "__main__":
+    gc.freeze()  # forks copy what a search for garbage writes to
     torch.set_num_threads(1)
     store_module.commit = lambda: None  # type: ignore[attr-defined]  # it would ask git each time
     for scenario in (start, recording, checkpoint, exported, run):

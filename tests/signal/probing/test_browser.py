@@ -51,17 +51,15 @@ def test_the_console_stays_empty(page: Path, browse: Browse) -> None:
     assert [line for line in logged if "CONSOLE" in line] == []
 
 
-@pytest.mark.parametrize("width", [360, 1400])
-def test_the_page_never_scrolls_sideways(page: Path, look: Look, width: int) -> None:
-    found = look(page, LOOK, width=width)
-    assert found["width"] == width
-    assert found["page"] == width
-    assert found["wide"] == []
-    assert min(found["figure"]) > 300  # type: ignore[call-overload]
-
-
-def test_light_and_dark_are_what_the_reader_prefers(page: Path, look: Look) -> None:
-    light, dark = (look(page, LOOK, scheme) for scheme in (LIGHT, DARK))
+def test_it_never_scrolls_sideways_and_is_light_or_dark_as_the_reader_prefers(
+    page: Path, look: Look
+) -> None:
+    light, dark = look(page, LOOK, LIGHT, width=360), look(page, LOOK, DARK, width=1400)
+    for found, width in ((light, 360), (dark, 1400)):
+        assert found["width"] == width
+        assert found["page"] == width
+        assert found["wide"] == []
+        assert min(found["figure"]) > 300  # type: ignore[call-overload]
     assert brightness(light["paper"]) == 1
     assert brightness(dark["paper"]) < 0.2 < 0.8 < brightness(dark["ink"])
     assert dark["label"] == dark["ink"]
