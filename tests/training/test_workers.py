@@ -140,8 +140,41 @@ def test_a_process_that_is_not_ready_is_not_waited_for(
     never.chmod(0o755)
     expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
     monkeypatch.setattr("gnn_vpa.processes.sys.executable", str(never))
+    monkeypatch.setattr("gnn_vpa.training.turns.TURN_S", 0.0)  # groups take turns by epochs
     assert_same(fit(toy, TASK, PROTOCOL, lanes, workers=5), expected)
     assert process_of(os.getpid()) is None
+
+
+def test_a_process_goes_on_with_a_group_that_has_had_its_turn(
+    toy: GraphSet,
+    lanes: list[Lane],
+    epochs_here: list[int],
+    linger: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gnn_vpa.training.turns.TURN_S", 0.0)
+    expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
+    in_all = len(epochs_here)
+    epochs_here.clear()
+    may_be_ready, receive, seen = threading.Event(), Connection.recv_bytes, []
+
+    def received(link: Any) -> bytes:
+        content = receive(link)
+        if content == b"ready":
+            may_be_ready.wait(WAIT_S)
+        return content
+
+    def progress(done: int) -> None:
+        seen.append(done)
+        if len(seen) == 3:  # the first group is at its second epoch, the second has had its first
+            may_be_ready.set()
+            linger()
+
+    monkeypatch.setattr(Connection, "recv_bytes", received)
+    outcomes = fit(toy, TASK, PROTOCOL, lanes, workers=2, progress=progress)
+    assert_same(outcomes, expected)
+    assert len(epochs_here) == PROTOCOL.epochs + 1
+    assert len(seen) == in_all  # no epoch was trained twice
 
 
 class Killed(Exception):
