@@ -307,6 +307,29 @@ def test_none_outlives_a_script_that_is_interrupted(
         script.stderr.close()
 
 
+LIGHT = """
+import sys
+import torch
+from gnn_vpa.graphs import Split, load
+from gnn_vpa.training import Lane, Protocol, Task, fit, workers
+
+data = load("MUTAG")
+lanes = [Lane(fold, Split(*torch.arange(90).view(3, 30).roll(fold, 0))) for fold in range(2)]
+for model in ("gin", "gat"):
+    fit(data, Task(model, "vpa"), Protocol(epochs=1), lanes, workers=1)
+print([name for name in ("torch_geometric", "torch._dynamo", "sklearn") if name in sys.modules])
+"""
+
+
+def test_a_process_loads_nothing_slow_that_a_training_does_not_need() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_none_outlives_the_process_it_works_for(
     how: signal.Signals,
