@@ -128,6 +128,14 @@ def test_the_bits_are_those_of_one_process(
     assert process_of(os.getpid()) is None
 
 
+def never_ready(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every process that is started sleep: its end, if waited for, would be an error."""
+    never = folder / "never"
+    never.write_text("#!/bin/sh\nexec sleep 3600\n")
+    never.chmod(0o755)
+    monkeypatch.setattr("gnn_vpa.processes.sys.executable", str(never))
+
+
 def test_a_process_that_is_not_ready_is_not_waited_for(
     toy: GraphSet,
     lanes: list[Lane],
@@ -135,11 +143,8 @@ def test_a_process_that_is_not_ready_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
     process_of: Callable[[int], int | None],
 ) -> None:
-    never = tmp_path / "never"
-    never.write_text("#!/bin/sh\nexec sleep 3600\n")  # its end, if waited for, would be an error
-    never.chmod(0o755)
     expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
-    monkeypatch.setattr("gnn_vpa.processes.sys.executable", str(never))
+    never_ready(tmp_path, monkeypatch)
     monkeypatch.setattr("gnn_vpa.training.turns.TURN_S", 0.0)  # groups take turns by epochs
     assert_same(fit(toy, TASK, PROTOCOL, lanes, workers=5), expected)
     assert process_of(os.getpid()) is None
@@ -207,6 +212,31 @@ def test_what_all_have_done_is_kept(
     outcomes = fit(toy, TASK, PROTOCOL, lanes, workers=1, checkpoint=path)
     assert_same(outcomes, expected)
     assert len(epochs_here) == in_all - len(seen)
+
+
+def test_what_a_group_has_come_to_in_its_turn_is_kept(
+    toy: GraphSet,
+    lanes: list[Lane],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    epochs_here: list[int],
+) -> None:
+    monkeypatch.setattr("gnn_vpa.training.turns.TURN_S", 0.0)
+    expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
+    in_all, path, seen = len(epochs_here), tmp_path / "state.pt", []
+
+    def stop(done: int) -> None:
+        seen.append(done)
+        if len(seen) == 3:
+            raise Killed  # two groups have had a turn, and the first is in its second
+
+    with monkeypatch.context() as patch:
+        never_ready(tmp_path, patch)
+        with pytest.raises(Killed):
+            fit(toy, TASK, PROTOCOL, lanes, workers=2, checkpoint=path, progress=stop)
+    epochs_here.clear()
+    assert_same(fit(toy, TASK, PROTOCOL, lanes, workers=1, checkpoint=path), expected)
+    assert len(epochs_here) == in_all - 2
 
 
 def test_an_exception_elsewhere_is_raised_here(

@@ -46,7 +46,7 @@ class Turns:
         self._forget()
         return mine.reports
 
-    def end(self, report: object, lacking: int) -> Job | None:
+    def end(self, report: object, lacking: int) -> Report | None:
         """Put a group aside after a report of its own, if it is another one's turn.
 
         Args:
@@ -54,7 +54,7 @@ class Turns:
             lacking: Number of processes that are not ready yet.
 
         Returns:
-            The group with its state, as it waits now; None: it goes on.
+            The state with which it waits now; None: it goes on.
         """
         if self._now is None or lacking == 0 or not self._waiting:
             return None
@@ -64,21 +64,16 @@ class Turns:
         if time.monotonic() - self._since < TURN_S:
             return None
         with deferred():
-            state = reports.send(True).state
-        job = job._replace(state=state)
+            state = reports.send(True)
+        job = job._replace(state=state.state)
         self._aside[job.place] = _Begun(job, reports)
         self._waiting.insert(lacking, job)  # so many others come before it is its turn again
         self._now = None
-        return job
+        return state
 
     def last(self) -> list[Report]:
-        """Interrupt what is trained: return its state, if it has one, and what waits with one."""
-        waiting = [
-            Report(job.places, job.state["epoch"], job.state)
-            for job in self._waiting
-            if job.state is not None
-        ]
-        return waiting + ([] if self._now is None else last_of(self._now.reports))
+        """Interrupt what is trained: return its state, if it has one."""
+        return [] if self._now is None else last_of(self._now.reports)
 
     def close(self) -> None:
         """Let go of all that was begun."""

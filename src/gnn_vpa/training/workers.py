@@ -107,7 +107,8 @@ def train_in_processes(
                         tell(report)
                     lacking = sum(not other.is_ready.is_set() for other in others)
                     if aside := turns.end(first, lacking):
-                        states.pop(aside.place, None)  # it waits with a later one
+                        keep(aside)  # whoever takes it may be interrupted before its first report
+                        states.pop(aside.places.start, None)  # it waits with a later one
                         break
         except Impatience:
             raise
