@@ -36,9 +36,9 @@ def joint(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counted: list[int] = []
     real = folds.fit_folds
 
-    def counting(estimator: Any, learned: Any, parts: Any, *others: Any) -> Any:
+    def counting(estimator: Any, learned: Any, parts: Any, *others: Any, **named: Any) -> Any:
         counted.append(len(parts))
-        return real(estimator, learned, parts, *others)
+        return real(estimator, learned, parts, *others, **named)
 
     monkeypatch.setattr(cross_validation, "fit_folds", counting)
     return counted
@@ -90,6 +90,36 @@ def test_estimators_are_those_that_scikit_learn_would_fit(
         )
 
 
+def signal_of(estimator: GraphClassifier, X: Any, y: Any = None) -> float:
+    return float(len(estimator.model_.record.signal))
+
+
+@pytest.mark.parametrize(
+    ("options", "measured"),
+    [
+        ({}, False),
+        ({"scoring": "accuracy"}, False),
+        ({"scoring": ["accuracy", "neg_log_loss"]}, False),
+        ({"scoring": signal_of}, True),
+        ({"scoring": {"own": signal_of}}, True),
+        ({"return_estimator": True}, True),
+    ],
+    ids=["default", "name", "names", "function", "functions", "estimators"],
+)
+def test_the_signal_is_measured_where_somebody_may_see_it(
+    classifier: GraphClassifier,
+    graphs: list[Data],
+    labels: np.ndarray,
+    options: dict[str, Any],
+    measured: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen, measure = [], train_one.layer_variances
+    monkeypatch.setattr(train_one, "layer_variances", lambda *a: (seen.append(a), measure(*a))[1])
+    cross_validate(classifier.set_params(epochs=1), graphs, labels, cv=2, **options)
+    assert len(seen) == (2 if measured else 0)
+
+
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_more_processes_change_nothing(
     classifier: GraphClassifier, graphs: list[Data], labels: np.ndarray, n_jobs: int | None
@@ -109,7 +139,7 @@ def test_by_default_long_trainings_use_the_cores_unless_joblib_says_how_many(
     class AskedError(Exception):
         pass
 
-    def asked(estimator: Any, learned: Any, parts: Any, sets: Any, workers: int) -> Any:
+    def asked(estimator: Any, learned: Any, parts: Any, sets: Any, workers: int, **_: Any) -> Any:
         raise AskedError(workers)
 
     def processes(**options: Any) -> int:
@@ -218,8 +248,8 @@ def test_a_fold_that_cannot_be_fitted_has_no_score(
 ) -> None:
     real = folds.fit_folds
 
-    def failing(*args: Any) -> Any:
-        return [GnnVpaError("it diverged"), *real(*args)[1:]]
+    def failing(*args: Any, **named: Any) -> Any:
+        return [GnnVpaError("it diverged"), *real(*args, **named)[1:]]
 
     monkeypatch.setattr(cross_validation, "fit_folds", failing)
     with pytest.warns(Warning, match="it diverged"):

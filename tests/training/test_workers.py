@@ -128,6 +128,14 @@ def test_the_bits_are_those_of_one_process(
     assert process_of(os.getpid()) is None
 
 
+def never_ready(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every process that is started sleep: its end, if waited for, would be an error."""
+    never = folder / "never"
+    never.write_text("#!/bin/sh\nexec sleep 3600\n")
+    never.chmod(0o755)
+    monkeypatch.setattr("gnn_vpa.processes.sys.executable", str(never))
+
+
 def test_a_process_that_is_not_ready_is_not_waited_for(
     toy: GraphSet,
     lanes: list[Lane],
@@ -135,13 +143,43 @@ def test_a_process_that_is_not_ready_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
     process_of: Callable[[int], int | None],
 ) -> None:
-    never = tmp_path / "never"
-    never.write_text("#!/bin/sh\nexec sleep 3600\n")  # its end, if waited for, would be an error
-    never.chmod(0o755)
     expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
-    monkeypatch.setattr("gnn_vpa.processes.sys.executable", str(never))
+    never_ready(tmp_path, monkeypatch)
+    monkeypatch.setattr("gnn_vpa.training.turns.TURN_S", 0.0)  # groups take turns by epochs
     assert_same(fit(toy, TASK, PROTOCOL, lanes, workers=5), expected)
     assert process_of(os.getpid()) is None
+
+
+def test_a_process_goes_on_with_a_group_that_has_had_its_turn(
+    toy: GraphSet,
+    lanes: list[Lane],
+    epochs_here: list[int],
+    linger: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gnn_vpa.training.turns.TURN_S", 0.0)
+    expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
+    in_all = len(epochs_here)
+    epochs_here.clear()
+    may_be_ready, receive, seen = threading.Event(), Connection.recv_bytes, []
+
+    def received(link: Any) -> bytes:
+        content = receive(link)
+        if content == b"ready":
+            may_be_ready.wait(WAIT_S)
+        return content
+
+    def progress(done: int) -> None:
+        seen.append(done)
+        if len(seen) == 3:  # the first group is at its second epoch, the second has had its first
+            may_be_ready.set()
+            linger()
+
+    monkeypatch.setattr(Connection, "recv_bytes", received)
+    outcomes = fit(toy, TASK, PROTOCOL, lanes, workers=2, progress=progress)
+    assert_same(outcomes, expected)
+    assert len(epochs_here) == PROTOCOL.epochs + 1
+    assert len(seen) == in_all  # no epoch was trained twice
 
 
 class Killed(Exception):
@@ -174,6 +212,31 @@ def test_what_all_have_done_is_kept(
     outcomes = fit(toy, TASK, PROTOCOL, lanes, workers=1, checkpoint=path)
     assert_same(outcomes, expected)
     assert len(epochs_here) == in_all - len(seen)
+
+
+def test_what_a_group_has_come_to_in_its_turn_is_kept(
+    toy: GraphSet,
+    lanes: list[Lane],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    epochs_here: list[int],
+) -> None:
+    monkeypatch.setattr("gnn_vpa.training.turns.TURN_S", 0.0)
+    expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
+    in_all, path, seen = len(epochs_here), tmp_path / "state.pt", []
+
+    def stop(done: int) -> None:
+        seen.append(done)
+        if len(seen) == 3:
+            raise Killed  # two groups have had a turn, and the first is in its second
+
+    with monkeypatch.context() as patch:
+        never_ready(tmp_path, patch)
+        with pytest.raises(Killed):
+            fit(toy, TASK, PROTOCOL, lanes, workers=2, checkpoint=path, progress=stop)
+    epochs_here.clear()
+    assert_same(fit(toy, TASK, PROTOCOL, lanes, workers=1, checkpoint=path), expected)
+    assert len(epochs_here) == in_all - 2
 
 
 def test_an_exception_elsewhere_is_raised_here(
@@ -272,6 +335,29 @@ def test_none_outlives_a_script_that_is_interrupted(
         script.kill()
         script.wait()
         script.stderr.close()
+
+
+LIGHT = """
+import sys
+import torch
+from gnn_vpa.graphs import Split, load
+from gnn_vpa.training import Lane, Protocol, Task, fit, workers
+
+data = load("MUTAG")
+lanes = [Lane(fold, Split(*torch.arange(90).view(3, 30).roll(fold, 0))) for fold in range(2)]
+for model in ("gin", "gat"):
+    fit(data, Task(model, "vpa"), Protocol(epochs=1), lanes, workers=1)
+print([name for name in ("torch_geometric", "torch._dynamo", "sklearn") if name in sys.modules])
+"""
+
+
+def test_a_process_loads_nothing_slow_that_a_training_does_not_need() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

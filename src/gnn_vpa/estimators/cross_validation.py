@@ -94,7 +94,10 @@ def cross_validate(
     if asked.fit.keys() - {"sample_weight"} or not can_share(estimator, learned, sets):
         return dict(model_selection.cross_validate(estimator, X, y, n_jobs=n_jobs, **others))
     passes = sum(map(len, parts)) * estimator.epochs
-    fitted = fit_folds(estimator, learned, parts, sets, _workers(estimator, n_jobs, passes))
+    fitted = fit_folds(
+        estimator, learned, parts, sets, _workers(estimator, n_jobs, passes),
+        with_signal=_is_kept(scoring, others),
+    )  # fmt: skip
     seconds = (time.perf_counter() - begin) / len(parts)
     found = model_selection.cross_validate(_Fitted(estimator, iter(fitted)), X, y, **others)
     found["fit_time"] = np.full(len(parts), seconds)
@@ -141,6 +144,14 @@ def _workers(estimator: GraphEstimator, n_jobs: int | None, passes: int) -> int:
     if n_jobs is None and asked is None and not backend.nesting_level:
         return Host.here().cores if passes >= LONG else 1
     return int(effective_n_jobs(n_jobs))
+
+
+def _is_kept(scoring: Any, others: Mapping[str, Any]) -> bool:
+    """Say whether anybody but scikit-learn's own scorers gets to see the fitted estimators."""
+    named = [scoring] if scoring is None or isinstance(scoring, str) else scoring
+    is_named = isinstance(named, list | tuple | set)
+    is_named = is_named and all(name is None or isinstance(name, str) for name in named)
+    return bool(others.get("return_estimator")) or not is_named
 
 
 class _Fitted(BaseEstimator):  # type: ignore[misc]

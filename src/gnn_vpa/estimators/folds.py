@@ -25,6 +25,8 @@ def fit_folds(
     sets: Sequence[GraphSet],
     workers: int,
     dtype: torch.dtype = torch.float32,
+    *,
+    with_signal: bool = True,
 ) -> list[Estimator | GnnVpaError]:
     """Fit a clone of an estimator to each part of the graphs.
 
@@ -37,6 +39,7 @@ def fit_folds(
         sets: … and as data sets, see `sets_of`.
         workers: Number of processes that divide the trainings on the CPU.
         dtype: Type of weights.
+        with_signal: Whether the models' records are to have the signal in their networks.
 
     Returns:
         The clones, fitted; in the place of one that cannot be fitted, why.
@@ -70,7 +73,10 @@ def fit_folds(
         for (number, lane), outcome in zip(local.items(), outcomes, strict=True):
             graphs = sets[number]
             try:
-                model = model_of(graphs, first.task, first.protocol, lane, outcome, has_test=False)
+                model = model_of(
+                    graphs, first.task, first.protocol, lane, outcome,
+                    has_test=False, with_signal=with_signal,
+                )  # fmt: skip
             except GnnVpaError as error:
                 fitted[number] = error
             else:

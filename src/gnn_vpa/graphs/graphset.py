@@ -5,18 +5,20 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from ..errors import GnnVpaError, UsageError
 from ..paper import Statistics
 from .features import Features, label_features
 from .numbering import Numbering
 from .targets import TargetKind, check_targets, kind_of, known, num_outputs
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 _COUNTED = {"classes": "classes", "labels": "labels", "regression": "targets"}
 
@@ -154,20 +156,24 @@ class GraphSet:
         """Return the in-degree of each node: [N], int64.
 
         Example:
+            >>> from torch_geometric.data import Data
             >>> edges = torch.tensor([[0, 2], [1, 1]])
             >>> GraphSet.from_pyg([Data(edge_index=edges, num_nodes=3, y=0)]).degree()
             tensor([0, 2, 0])
         """
         return self.rowptr.diff()
 
-    def graph(self, index: int) -> Data:
+    def graph(self, index: int) -> "Data":
         """Return one graph as PyG has it, edges sorted by source and then target.
 
         Example:
+            >>> from torch_geometric.data import Data
             >>> edges = torch.tensor([[1, 0], [0, 1]])
             >>> GraphSet.from_pyg([Data(edge_index=edges, num_nodes=2, y=0)]).graph(0)
             Data(edge_index=[2, 2], y=[1], num_nodes=2)
         """
+        from torch_geometric.data import Data  # it loads slowly, and few need graphs one by one
+
         if not 0 <= index < self.num_graphs:
             raise UsageError(f"{self.name} has no graph {index}: it has {self.num_graphs}, from 0")
         first, last = self.node_ptr[index : index + 2].tolist()
@@ -189,10 +195,11 @@ class GraphSet:
             data.pos = self.positions[first:last]
         return data
 
-    def to_pyg(self) -> list[Data]:
+    def to_pyg(self) -> "list[Data]":
         """Return every graph as PyG has it, see `graph`.
 
         Example:
+            >>> from torch_geometric.data import Data
             >>> single = Data(edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=1, y=0)
             >>> len(GraphSet.from_pyg([single, single]).to_pyg())
             2
@@ -201,7 +208,7 @@ class GraphSet:
 
     @staticmethod
     def from_pyg(
-        graphs: Iterable[Data],
+        graphs: "Iterable[Data]",
         name: str = "custom",
         target: str = "y",
         kind: TargetKind | Literal["auto"] = "auto",
@@ -223,6 +230,7 @@ class GraphSet:
             UsageError: A graph cannot be used; the message says which and why.
 
         Example:
+            >>> from torch_geometric.data import Data
             >>> edges = torch.tensor([[0, 1], [1, 0]])
             >>> GraphSet.from_pyg([Data(x=torch.ones(2, 3), edge_index=edges, y=5)], name="mine")
             GraphSet('mine', graphs=1, classes=1, nodes=2, edges=2)
@@ -235,6 +243,7 @@ class GraphSet:
         """Return the numbers that data sets are described by.
 
         Example:
+            >>> from torch_geometric.data import Data
             >>> edges = torch.tensor([[0, 1], [1, 0]])
             >>> GraphSet.from_pyg([Data(edge_index=edges, num_nodes=2, y=0)]).statistics().edges
             1.0
@@ -255,6 +264,7 @@ class GraphSet:
         """Return the tensors that are there, by attribute.
 
         Example:
+            >>> from torch_geometric.data import Data
             >>> single = Data(edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=1, y=0)
             >>> list(GraphSet.from_pyg([single]).tensors())
             ['node_ptr', 'rowptr', 'col', 'y']
@@ -266,6 +276,7 @@ class GraphSet:
         """Return a SHA-256 of the content: the same for the same data from any source.
 
         Example:
+            >>> from torch_geometric.data import Data
             >>> single = Data(edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=1, y=0)
             >>> one, two = GraphSet.from_pyg([single], "a"), GraphSet.from_pyg([single], "b")
             >>> one.checksum() == two.checksum()

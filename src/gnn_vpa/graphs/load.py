@@ -5,9 +5,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
-
-from torch_geometric.data import Data, Dataset
+from typing import TYPE_CHECKING, Literal
 
 from ..errors import UsageError
 from ..paper import resolve_name
@@ -17,6 +15,9 @@ from .graphset import GraphSet
 from .locate import find_archives
 from .reference import call_reference
 from .targets import TargetKind, missing_remark, with_target
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 _log = logging.getLogger("gnn_vpa")
 
@@ -41,7 +42,7 @@ class AbsentError(UsageError):
 
 
 def load(
-    name: str | os.PathLike[str] | GraphSet | Iterable[Data],
+    name: "str | os.PathLike[str] | GraphSet | Iterable[Data]",
     data_dir: str | os.PathLike[str] | None = None,
     target: str | None = None,
     kind: TargetKind | Literal["auto"] = "auto",
@@ -112,7 +113,7 @@ def _read(
     return with_target(_load_named(text, data_dir), target, kind)
 
 
-def _listed(graphs: Iterable[Data]) -> list[Data]:
+def _listed(graphs: "Iterable[Data]") -> "list[Data]":
     try:
         return list(graphs)
     except TypeError as error:
@@ -129,6 +130,8 @@ def name_of(graphs: object) -> str:
         >>> name_of([])
         'custom'
     """
+    from torch_geometric.data import Dataset  # it loads slowly, and names need none of it
+
     if not isinstance(graphs, Dataset):
         return "custom"
     name = getattr(graphs, "name", None)

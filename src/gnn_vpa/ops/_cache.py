@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric import EdgeIndex
 
+from ._edge_index import is_edge_index
 from ._formats import Sizes
 from ._graph import Graph
 from ._script import refuse_script
@@ -61,7 +61,7 @@ class Mark:
     """
 
     def __init__(self, tensor: Tensor) -> None:
-        plain = tensor.as_tensor() if isinstance(tensor, EdgeIndex) else tensor
+        plain = tensor.as_tensor() if is_edge_index(tensor) else tensor
         self.storage = plain.untyped_storage()
         place = (self.storage._cdata, plain.data_ptr(), plain.shape, plain.stride(), plain.dtype)
         self.seen = (tensor._version, plain._version, *place)
@@ -112,7 +112,7 @@ def is_traceable(tensor: Tensor) -> bool:
     # user's own, and other subclasses of Tensor hold their content where we do not look.
     return (
         not torch.compiler.is_compiling()
-        and type(tensor) in (Tensor, EdgeIndex)
+        and (type(tensor) is Tensor or is_edge_index(tensor))
         and not tensor.is_inference()
         and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
     )

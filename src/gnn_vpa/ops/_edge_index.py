@@ -1,14 +1,27 @@
 """PyG's ``EdgeIndex``: the order that it has and remembers is used, and what is found put there."""
 
+import sys
+from typing import TYPE_CHECKING, TypeGuard
+
 from torch import Tensor
-from torch_geometric import EdgeIndex
 
 from ..errors import UsageError
 from ._csr import CSR, grouped, rows, transpose
 
+if TYPE_CHECKING:
+    from torch_geometric import EdgeIndex
+
+
+def is_edge_index(value: object) -> "TypeGuard[EdgeIndex]":
+    """Say whether it is an ``EdgeIndex``; there is none where PyG, which loads slowly, is not."""
+    if type(value) is Tensor:
+        return False
+    module = sys.modules.get("torch_geometric.edge_index")
+    return isinstance(value, getattr(module, "EdgeIndex", ()))
+
 
 def grouped_both(
-    edge_index: EdgeIndex, ends: tuple[Tensor, Tensor], sizes: tuple[int, int]
+    edge_index: "EdgeIndex", ends: tuple[Tensor, Tensor], sizes: tuple[int, int]
 ) -> tuple[CSR, CSR]:
     """Group the edges of a sorted ``EdgeIndex`` by target and by source.
 
@@ -40,7 +53,7 @@ def grouped_both(
 
 
 def _remembered(
-    edge_index: EdgeIndex, ends: tuple[Tensor, Tensor], sizes: tuple[int, int], own: int
+    edge_index: "EdgeIndex", ends: tuple[Tensor, Tensor], sizes: tuple[int, int], own: int
 ) -> CSR | None:
     """Return the edges in the other order, if ``edge_index`` has sorted them before."""
     order = edge_index._T_perm

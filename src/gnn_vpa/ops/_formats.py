@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric import EdgeIndex
 
 from ..errors import UsageError
 from ._csr import rows
+from ._edge_index import is_edge_index
 
 Sizes = int | tuple[int, int]
 
@@ -36,7 +36,7 @@ def endpoints(edge_index: Tensor, num_nodes: Sizes | None) -> Endpoints:
         source, target, weight = _from_sparse(edge_index)
         known = (edge_index.shape[1], edge_index.shape[0])
     else:
-        if isinstance(edge_index, EdgeIndex):
+        if is_edge_index(edge_index):
             known = edge_index.sparse_size()
             edge_index = edge_index.as_tensor()
         if edge_index.dim() != 2 or edge_index.shape[0] != 2:

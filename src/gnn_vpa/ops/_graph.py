@@ -9,7 +9,6 @@ from typing import Any, TypeGuard
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric import EdgeIndex
 
 from ..errors import UsageError
 from ._csr import (
@@ -26,7 +25,7 @@ from ._csr import (
     rows,
     transpose,
 )
-from ._edge_index import grouped_both
+from ._edge_index import grouped_both, is_edge_index
 from ._formats import Sizes, checked_multiplicity, endpoints
 from ._operators import spmm
 from ._power import power, power_of_lengths
@@ -98,7 +97,7 @@ class Graph:
         source, target, sizes, self.weight = endpoints(edge_index, num_nodes)
         self.num_sources, self.num_targets = sizes
         with trainable():
-            if isinstance(edge_index, EdgeIndex) and edge_index.is_sorted and is_readable(source):
+            if is_edge_index(edge_index) and edge_index.is_sorted and is_readable(source):
                 both = grouped_both(edge_index, (source, target), sizes)
                 self.by_target, self._by_source = both
             else:

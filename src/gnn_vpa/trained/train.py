@@ -102,6 +102,7 @@ def model_of(
     *,
     has_test: bool = True,
     column: str | None = None,
+    with_signal: bool = True,
 ) -> TrainedModel:
     """Return the model that a training came to.
 
@@ -113,6 +114,7 @@ def model_of(
         outcome: What it came to, with weights.
         has_test: Whether the lane's test graphs took no part in the training.
         column: What was learned of each graph, as users call it.
+        with_signal: Whether to measure the signal in the network for its record.
 
     Raises:
         GnnVpaError: The training diverged.
@@ -144,7 +146,8 @@ def model_of(
         units = Units(*(p.to(dtype) for p in moments(graphs.y[lane.split.train].double())))
     record = _record(graphs, protocol, lane, outcome, has_test)
     model = TrainedModel(module, task, protocol, encoding, target, record, units)
-    model.record = replace(record, signal=layer_variances(model, graphs))
+    if with_signal:
+        model.record = replace(record, signal=layer_variances(model, graphs))
     return model
 
 

@@ -27,7 +27,7 @@ from .task import Lane, Outcome, Predictions, Protocol, Task, Training
 from .workers import Job, Report
 
 _log = logging.getLogger("gnn_vpa")
-_FORMAT = 4  # of the file
+_FORMAT = 5  # of the file
 _PAUSE = 20.0  # seconds between two states of a group
 
 

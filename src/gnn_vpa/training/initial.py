@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from ..errors import UsageError
 from ..graphs import GraphSet
-from ..signal import calibrate, init_
 from .level_tables import model_for
 from .own import Source, is_own, own_model, pyg_batch
 from .plain_batch import plain_batch
@@ -46,9 +45,13 @@ def initial_model(graphs: GraphSet, training: Training, dtype: torch.dtype) -> n
             own_model(task, graphs) if is_own(task.model) else model_for(task, graphs)
         )
         if start != "default":
+            from ..signal import init_  # it loads PyG, which few trainings need
+
             init_(model)
     model = model.to(dtype)
     if start == "calibrated":
+        from ..signal import calibrate
+
         calibrate(model, _inputs(graphs, task, lane.split.train, dtype))
     return model
 

@@ -6,10 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .fused_optimizer import BETAS, EPS, MOMENTUM
 from .task import Protocol
-
-MOMENTUM = 0.9  # of SGD
-_BETAS, _EPS = (0.9, 0.999), 1e-8  # Adam's, as torch has them
 
 
 class LaneOptimizer:
@@ -76,10 +74,10 @@ class LaneOptimizer:
         torch._foreach_copy_([param for param, _ in pairs], [part for _, part in pairs])
 
     def _direction(self, gradient: Tensor, first: Tensor, second: Tensor) -> Tensor:
-        (beta, gamma), step = _BETAS, self._state["step"]
+        (beta, gamma), step = BETAS, self._state["step"]
         first.lerp_(gradient, 1 - beta)
         second.mul_(gamma).addcmul_(gradient, gradient, value=1 - gamma)
-        scale = second.sqrt() / (1 - gamma**step).sqrt() + _EPS
+        scale = second.sqrt() / (1 - gamma**step).sqrt() + EPS
         out: Tensor = first / (1 - beta**step) / scale
         return out
 

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from . import task
-from .lane_optimizer import MOMENTUM, LaneOptimizer
+from .fused_optimizer import MOMENTUM, FusedOptimizer
+from .lane_optimizer import LaneOptimizer
 
 _STEP_EPOCHS = 50  # after which the schedule "step" halves the rate
 
@@ -59,13 +60,15 @@ def optimizer_for(
     first = protocols[0]
     alike = len({(own.learning_rate, own.weight_decay) for own in protocols}) == 1
     usual = first.optimizer == "adam" and first.schedule == "constant"
+    if alike and not captured and all(param.is_cpu for param in params):
+        return FusedOptimizer(params, first)
     if alike and (usual or not captured):
         return _TorchOptimizer(params, first)
     return LaneOptimizer(params, protocols)
 
 
 class _TorchOptimizer:
-    """Torch's own: it treats every number by itself, so lanes do not meet."""
+    """Torch's own on a GPU: it treats every number by itself, so lanes do not meet."""
 
     def __init__(self, params: Sequence[Tensor], protocol: task.Protocol) -> None:
         made: dict[str, Any] = {

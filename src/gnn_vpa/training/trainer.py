@@ -237,7 +237,7 @@ class Family:
         need = rows[most].sum() * (width * 10 + 40) * item + edges[most].sum() * 64
         return int(need) + (1 << 20)
 
-    def train(self, job: Job) -> Generator[Report]:
+    def train(self, job: Job) -> Generator[Report, bool | None]:
         """Train a group to its end, and report after every epoch.
 
         Interrupted, it reports its state after its last whole epoch before it raises.
@@ -252,8 +252,8 @@ class Family:
             yield from self.train(job._replace(place=place, trainings=half, state=None))
             place += len(half)
 
-    def _epochs(self, job: Job) -> Generator[Report]:
-        places = range(job.place, job.place + len(job.trainings))
+    def _epochs(self, job: Job) -> Generator[Report, bool | None]:
+        places = job.places
         group = self._group(job.trainings)
         before = job.state  # where an epoch that is broken off began
         broken = False
@@ -276,7 +276,9 @@ class Family:
                 if job.is_watched and look.is_due():
                     with look:
                         curves = group.curves()
-                yield Report(places, group.epoch, before if is_due else None, curves=curves)
+                report = Report(places, group.epoch, before if is_due else None, curves=curves)
+                if (yield report):
+                    yield Report(places, group.epoch, group.state_dict())
                 kept = now if is_due else kept
             curves = group.curves() if job.is_watched else None
             yield Report(places, group.epoch, outcomes=group.outcomes(), curves=curves)

@@ -14,7 +14,7 @@ import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
@@ -26,32 +26,13 @@ from .. import processes
 from ..errors import GnnVpaError
 from ..host import offer_to_be_killed
 from .interrupts import GRACE_S, Impatience, deferred
+from .job import Job as Job
+from .job import Report as Report
+from .job import Train, last_of
+from .turns import Turns
 
 _log = logging.getLogger("gnn_vpa")
 MAX_KILLS = 3  # processes that one group may end before it is given up
-
-
-class Job(NamedTuple):
-    """A group that is to be trained."""
-
-    place: int  # of its first training among all
-    trainings: Sequence[Any]
-    state: dict[str, Any] | None = None  # where it was when it was interrupted
-    pause: float = float("inf")  # seconds between two states that are reported
-    is_watched: bool = False  # whether reports are to have the curves so far, now and then
-
-
-class Report(NamedTuple):
-    """How far a group is."""
-
-    places: range  # of its trainings among all
-    epoch: int
-    state: dict[str, Any] | None = None
-    outcomes: list[Any] | None = None  # in its last report: one for each training
-    curves: list[Any] | None = None  # now and then, those of each training so far
-
-
-Train = Callable[[Job], Generator[Report]]
 
 
 class Killed(GnnVpaError):
@@ -77,6 +58,8 @@ def train_in_processes(
 ) -> None:
     """Train groups here and in ``workers - 1`` more processes, which end with this call.
 
+    Until the others are ready, groups are trained here in turns, see `Turns`.
+
     An exception in one of the processes is raised here. Ctrl-C is raised after all groups in
     progress have handed over their states, a second one at once. What a process was at that is
     killed goes on from the last state it has reported, with fewer processes; ``Killed`` is raised
@@ -100,12 +83,11 @@ def train_in_processes(
         others = [
             stack.enter_context(_worker(train, waiting, news, ahead)) for _ in range(count - 1)
         ]
-        mine: Generator[Report | _Lost] = _from(news)
+        turns = stack.enter_context(closing(Turns(train, waiting)))
         arrived = deque[Report | _Lost]()
         try:
             while unfinished > 0:
-                mine = train(waiting.popleft()) if waiting else _from(news, wait=True)
-                for first in mine:
+                for first in turns.begin() or _from(news, wait=True):
                     arrived.append(first)
                     arrived.extend(_from(news))
                     while arrived:
@@ -123,25 +105,22 @@ def train_in_processes(
                             states[report.places.start] = report.state
                         unfinished -= len(report.outcomes or ())
                         tell(report)
+                    lacking = sum(not other.is_ready.is_set() for other in others)
+                    if aside := turns.end(first, lacking):
+                        keep(aside)  # whoever takes it may be interrupted before its first report
+                        states.pop(aside.places.start, None)  # it waits with a later one
+                        break
         except Impatience:
             raise
         except KeyboardInterrupt:
             try:
+                here = turns.last()
                 waiting.clear()
                 whole = [report for report in arrived if isinstance(report, Report)]
-                keep(*whole, *_last_of(mine), *_last_of_others(others, news))
+                keep(*whole, *here, *_last_of_others(others, news))
             except KeyboardInterrupt:
                 raise Impatience from None
             raise
-
-
-def _last_of(group: Generator[Report | _Lost] | Generator[Report]) -> list[Report]:
-    """Interrupt a group that waits between two epochs: return its state, if it has one."""
-    try:
-        last = group.throw(KeyboardInterrupt())
-    except (KeyboardInterrupt, StopIteration):
-        return []
-    return [last] if isinstance(last, Report) else []
 
 
 def _last_of_others(others: "Sequence[_Other]", news: SimpleQueue[_News]) -> list[Report]:
@@ -205,6 +184,7 @@ class _Other(NamedTuple):
 
     process: subprocess.Popen[bytes]
     feeder: threading.Thread
+    is_ready: threading.Event  # or gone
 
 
 class Started(NamedTuple):
@@ -243,21 +223,30 @@ def _worker(
 ) -> Iterator[_Other]:
     """Keep one more process at work on what is waiting; it ends with this one."""
     with nullcontext(ahead.popleft()) if ahead else _started() as (process, link):
-        thread = threading.Thread(target=_serve, args=(link, train, waiting, news), daemon=True)
+        is_ready = threading.Event()
+        given = (link, train, waiting, news, is_ready)
+        thread = threading.Thread(target=_serve, args=given, daemon=True)
         thread.start()
         try:
-            yield _Other(process, thread)
+            yield _Other(process, thread, is_ready)
         finally:
             processes.end(process)
             thread.join()
 
 
-def _serve(link: Connection, train: Train, waiting: deque[Job], news: SimpleQueue[_News]) -> None:
+def _serve(
+    link: Connection,
+    train: Train,
+    waiting: deque[Job],
+    news: SimpleQueue[_News],
+    is_ready: threading.Event,
+) -> None:
     """Give a process one group after the other, and pass its reports on."""
     job = None
     try:
         link.send_bytes(pickle.dumps(train))
         link.recv_bytes()  # until it is ready others take what is waiting
+        is_ready.set()
         while waiting:
             job = waiting.popleft()
             link.send_bytes(pickle.dumps(job))
@@ -272,6 +261,8 @@ def _serve(link: Connection, train: Train, waiting: deque[Job], news: SimpleQueu
         news.put(_Lost(job))
     except Exception as error:
         news.put(error)
+    finally:
+        is_ready.set()  # nobody need wait for it
 
 
 def _work(handle: int) -> None:
@@ -297,7 +288,7 @@ def _work(handle: int) -> None:
             except Exception as error:
                 link.send_bytes(_pickled(error))
     except KeyboardInterrupt:
-        for last in [] if mine is None else _last_of(mine):
+        for last in [] if mine is None else last_of(mine):
             link.send_bytes(pickle.dumps(last))
 
 

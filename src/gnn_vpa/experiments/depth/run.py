@@ -68,7 +68,7 @@ def run_jobs(
 _watcher: Watcher | None = None  # of this process; others are not watched epoch by epoch
 
 
-def _run(device: str, queued: workers.Job) -> Generator[workers.Report]:
+def _run(device: str, queued: workers.Job) -> Generator[workers.Report, bool | None]:
     (job,) = queued.trainings
     began = time.monotonic()
     told = None if _watcher is None else partial(_watcher.epoch, job)

@@ -6,13 +6,15 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
-from torch_geometric.data import Batch
 
 from ...errors import GnnVpaError, UsageError
 from .batches import Inputs
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Batch
 
 _BY_NAME = ("batch", "edge_attr", "edge_weight", "pos")  # what ``forward`` may name
 _WHAT = {
@@ -141,7 +143,9 @@ def _place(error: BaseException) -> str:
     return f"{last.filename}, line {last.lineno}"
 
 
-def pyg_batch(inputs: Inputs) -> Batch:
+def pyg_batch(inputs: Inputs) -> "Batch":
     """Return a batch as PyG's loaders give it."""
+    from torch_geometric.data import Batch  # it loads slowly, and models of ours need none of it
+
     given = {name: value for name, value in inputs._asdict().items() if value is not None}
     return Batch(**given)

@@ -9,13 +9,12 @@ from torch import nn
 from ...aggregations import aggregation
 from ...errors import GnnVpaError, UsageError
 from ...graphs import GraphSet, features
-from ...pyg import ConversionReport, convert
-from ...pyg import register as register_in_pyg
 from .adapter import Adapter, shortened
 from .batches import Source
 from .factories import Factory, factory, is_own
 
 if TYPE_CHECKING:
+    from ...pyg import ConversionReport
     from ..task import Task
 
 AS_WRITTEN = ("", "default")  # aggregations that leave a model as its factory makes it
@@ -25,7 +24,7 @@ class Built(NamedTuple):
     """A user's model, and what was changed in it."""
 
     model: nn.Module
-    report: ConversionReport | None  # None: the factory made it as it is
+    report: "ConversionReport | None"  # None: the factory made it as it is
 
 
 def build(task: "Task", in_channels: int, out_channels: int) -> Built:
@@ -37,13 +36,15 @@ def build(task: "Task", in_channels: int, out_channels: int) -> Built:
         UsageError: The factory cannot be called so, raises or returns no model, or the conversion
             changes nothing.
     """
+    from ...pyg import convert, register  # PyG loads slowly, and models of ours need none of it
+
     make = factory(task.model, task.source)
     options = {name: value for name, value in task.options if name != "start"}
     is_asked = task.aggr not in AS_WRITTEN
     is_passed = is_asked and "aggr" in _parameters(make)
     if is_passed:
         if aggregation(task.aggr).kind == "linear":
-            register_in_pyg(task.aggr)
+            register(task.aggr)
         options["aggr"] = task.aggr
     model = _called(make, task.model, in_channels, out_channels, options)
     if not is_asked or is_passed:

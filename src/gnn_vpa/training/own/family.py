@@ -124,7 +124,7 @@ class OwnFamily(Family):
         each = (torch.cuda.max_memory_allocated(self.device) - before) / len(some)
         return max(1, int(usable_memory(self.device) / max(each, 1)))
 
-    def train(self, job: Job) -> Generator[Report]:
+    def train(self, job: Job) -> Generator[Report, bool | None]:
         """Train a group to its end; lanes that turn out to differ start anew, one by one."""
         if not self._alone:
             try:
