@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, cast
 
-from torch_geometric.data import Data, Dataset
-
 from ..errors import UsageError
 from ..graphs import GraphSet, TargetKind, load
 from ..graphs.targets import KINDS
@@ -71,14 +69,19 @@ def data_sets(asked: object, target: Target | None = None) -> list[str | GraphSe
         >>> data_sets("MUTAG"), data_sets(["MUTAG", "PTC"])
         (['MUTAG'], ['MUTAG', 'PTC'])
         >>> import torch
+        >>> from torch_geometric.data import Data
         >>> pair = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2, y=0)
         >>> data_sets({"pairs": [pair, pair]})
         [GraphSet('pairs', graphs=2, classes=1, nodes=4, edges=4)]
     """
     learned = target or Target()
+    if isinstance(asked, str | os.PathLike | GraphSet):
+        return [_one(asked, learned)]
+    from torch_geometric.data import Data, Dataset  # it loads slowly, and names need none of it
+
     if isinstance(asked, Data):
         raise UsageError("datasets: this is a single graph: give a list of them")
-    if isinstance(asked, str | os.PathLike | GraphSet | Dataset):
+    if isinstance(asked, Dataset):
         return [_one(asked, learned)]
     if isinstance(asked, Mapping):
         return [_named(name, graphs, learned) for name, graphs in asked.items()]

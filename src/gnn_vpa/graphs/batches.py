@@ -1,14 +1,18 @@
 """Graphs in batches of a bounded size, whether or not all of them fit into memory."""
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import torch
-from torch_geometric.data import Data
 
 from ..errors import UsageError
-from ._from_pyg import Seen, from_seen, seen
 from .graphset import GraphSet
 from .targets import NO_TARGET
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from ._from_pyg import Seen
 
 NODE = 64  # a node counts as so many edges: it has a row of features in every layer
 
@@ -20,6 +24,7 @@ def cut(graphs: GraphSet, most: int) -> Iterator[tuple[int, int]]:
     which counts as ``NODE`` edges; a graph that is larger is a batch by itself.
 
     Example:
+        >>> from torch_geometric.data import Data
         >>> pair = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
         >>> list(cut(GraphSet.from_pyg([pair] * 5, target=""), most=4 * NODE + 4))
         [(0, 2), (2, 4), (4, 5)]
@@ -34,7 +39,7 @@ def cut(graphs: GraphSet, most: int) -> Iterator[tuple[int, int]]:
 
 
 def read_batches(
-    graphs: Iterable[Data], most: int, name: str = "graphs", target: str = NO_TARGET
+    graphs: "Iterable[Data]", most: int, name: str = "graphs", target: str = NO_TARGET
 ) -> Iterator[tuple[int, GraphSet]]:
     """Read graphs one after the other, and yield data sets of them: the batches of `cut`.
 
@@ -51,10 +56,15 @@ def read_batches(
         UsageError: A graph cannot be used; the message says which and why.
 
     Example:
+        >>> from torch_geometric.data import Data
         >>> pair = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
         >>> [(first, batch.num_graphs) for first, batch in read_batches([pair] * 5, 4 * NODE + 4)]
         [(0, 2), (2, 2), (4, 1)]
     """
+    from torch_geometric.data import Data  # it loads slowly, and a GraphSet needs none of it
+
+    from ._from_pyg import from_seen, seen
+
     kept: list[Seen] = []
     first = size = 0
     for graph in graphs:

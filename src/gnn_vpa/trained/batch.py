@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from ..errors import UsageError
 from ..graphs import GraphSet
 from ..graphs.batches import cut, read_batches
 from ..ops import Graph
 from ..ops.internal import CSR, rows
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 SIZE = 1 << 18  # of a batch, see `cut`: some thousand rows of features stay in a core's cache
 
@@ -28,6 +31,7 @@ class Part:
         edges: Its edges.
 
     Example:
+        >>> from torch_geometric.data import Data
         >>> pair = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
         >>> part = Part(GraphSet.from_pyg([pair] * 3, target=""), 1, 3)
         >>> part.col
@@ -95,7 +99,7 @@ def _graph(rowptr: Tensor, col: Tensor, sizes: tuple[int, int]) -> Graph:
     return Graph.from_csr(CSR(rowptr.int(), col, None, longest), None, sizes)
 
 
-def parts(graphs: GraphSet | Iterable[Data], size: int = SIZE) -> Iterator[Part]:
+def parts(graphs: "GraphSet | Iterable[Data]", size: int = SIZE) -> Iterator[Part]:
     """Yield graphs in batches of a bounded size, in order.
 
     Which graphs share a batch depends on the graphs alone, not on what they are given in.
@@ -104,6 +108,7 @@ def parts(graphs: GraphSet | Iterable[Data], size: int = SIZE) -> Iterator[Part]
         UsageError: They are no graphs, or one has no nodes.
 
     Example:
+        >>> from torch_geometric.data import Data
         >>> pair = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
         >>> [part.num_graphs for part in parts([pair] * 5, size=260)]
         [2, 2, 1]
@@ -121,7 +126,9 @@ def parts(graphs: GraphSet | Iterable[Data], size: int = SIZE) -> Iterator[Part]
         yield part
 
 
-def _iterated(graphs: object) -> Iterator[Data]:
+def _iterated(graphs: object) -> "Iterator[Data]":
+    from torch_geometric.data import Data  # it loads slowly
+
     if isinstance(graphs, Data):
         return iter([graphs])
     try:

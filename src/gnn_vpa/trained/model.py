@@ -4,13 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from ..errors import GnnVpaError
 from ..graphs import GraphSet
@@ -22,9 +21,12 @@ from .encoding import Encoding
 from .record import Record
 from .target import Target
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
 Array = NDArray[np.floating]
 Progress = Callable[[int], None]
-Graphs = GraphSet | Iterable[Data]
+Graphs: TypeAlias = "GraphSet | Iterable[Data]"
 
 
 class Units(NamedTuple):

@@ -4,8 +4,6 @@ import math
 
 from ..errors import GnnVpaError
 from ..graphs import GraphSet
-from ..signal import probe
-from ..signal.internal import layers_of
 from .batch import Part
 from .model import TrainedModel
 
@@ -24,6 +22,9 @@ def layer_variances(model: TrainedModel, graphs: GraphSet) -> dict[str, float | 
         >>> list(layer_variances(model, mutag))
         ['convs.0', 'convs.1', 'convs.2', 'convs.3']
     """
+    from ..signal import probe  # it loads PyG, which few trainings need
+    from ..signal.internal import layers_of
+
     part = Part(graphs, 0, min(_GRAPHS, graphs.num_graphs))
     args, kwargs = model.caller.arguments(part)
     try:
