@@ -14,7 +14,7 @@ from torch import Tensor
 from . import observe
 from ._backend import backend, kernels
 from ._cache import Mark
-from ._counting import transposed
+from ._counting import Ints, by_row, largest
 from ._cpu import LONG, whole_bags
 from ._csr import CSR, compressed, is_plain, longest_of
 from ._differentiable import has_duals
@@ -54,16 +54,16 @@ def power_sum(
         return None
     if weight is not None and not _is_constant(weight, x):
         return None
-    key = (exponent, x.dtype, weight is None)
+    key = (exponent, x.dtype, weight is None, own)
     mark = None if weight is None else Mark(weight)
     way = graph.ways.get(key)
     if way is None or way.mark != mark:
         if not graph.is_whole:
             return None
         with trainable():
-            way = Bags(graph, exponent, WIDE[x.dtype], weight, mark)
+            way = Bags(graph, exponent, WIDE[x.dtype], weight, mark, own)
         graph.ways[key] = way
-    return _along(way, x, graph, own)
+    return _along(way, x, graph)
 
 
 def _is_constant(weight: Tensor, x: Tensor) -> bool:
@@ -79,6 +79,8 @@ def _is_constant(weight: Tensor, x: Tensor) -> bool:
 class _Kernel:
     """A sum and its transpose, by the kernels of the device."""
 
+    own: float = 0  # how often each target's own features are added
+
     def __init__(self, factor: Tensor | None, weight: Tensor | None, mark: Mark | None) -> None:
         self.factor, self.weight, self.mark = factor, weight, mark
 
@@ -91,75 +93,106 @@ class _Kernel:
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
         weight = None if self.weight is None else self.weight.unsqueeze(1)
         operands = (*graph.by_source, *graph.by_target)
-        return spmm(g.unsqueeze(1), weight, None, self.factor, *operands).squeeze(1)
+        out = spmm(g.unsqueeze(1), weight, None, self.factor, *operands).squeeze(1)
+        return out + self.own * g if self.own else out
+
+
+Rows = tuple[Tensor | None, CSR]  # edges in one order with their weights; None: all are 1
 
 
 class Bags(_Kernel):
-    """The same on the CPU, with all constants put together as one weight for each edge."""
+    """The same on the CPU, with all constants put together as one weight for each edge.
+
+    A node's own features come along an edge to itself: to add them afterwards would be to go
+    through all features once more.
+    """
 
     def __init__(
-        self, graph: Graph, exponent: float, dtype: Any, weight: Tensor | None, mark: Mark | None
+        self,
+        graph: Graph,
+        exponent: float,
+        dtype: Any,
+        weight: Tensor | None,
+        mark: Mark | None,
+        own: float = 0,
     ) -> None:
         super().__init__(None, weight, mark)
-        self.exponent = exponent
-        rowptr, _, edge, longest = graph.by_target
-        spread = None
+        self.exponent, self.own = exponent, own
+        self.ends = graph.ends
+        # A copy: a change of the weights before the backward pass is none of this sum.
+        self.value = None if weight is None else weight.numpy().copy()
         if exponent != 0:
-            ends = rowptr.numpy()
-            lengths = ends[1:] - ends[:-1]
-            spread = power_of_lengths(lengths, longest, exponent, dtype).repeat(lengths)
-        if weight is not None:
-            weight = weight if edge is None else weight[edge]
-            # A copy: a change of the weights before the backward pass is none of this sum.
-            spread = weight.numpy().copy() if spread is None else spread * weight.numpy()
-        self.spread = spread  # of each edge by target; None where all are 1
-        self.to_targets = None if spread is None else torch.from_numpy(spread)
-        self.turned: tuple[Tensor | None, CSR] | None = None
+            self._scale(graph.num_targets, dtype)
+        if own:
+            self._add_own(graph.num_targets, dtype)
+        source, target = self.ends
+        self.to_targets: Rows = (
+            (None, graph.by_target)
+            if self.value is None
+            else self._by_row(target, source, graph.num_targets)
+        )
+        self.to_sources: Rows | None = None
 
     def there(self, x: Tensor, graph: Graph) -> Tensor:
-        return whole_bags(x, self.to_targets, graph.by_target)
+        return whole_bags(x, *self.to_targets)
 
     def back(self, g: Tensor, graph: Graph) -> Tensor:
-        if self.turned is None:
+        if self.to_sources is None:
             with trainable():
-                self.turned = self.turn(graph)
-        return whole_bags(g, *self.turned)
-
-    def turn(self, graph: Graph) -> tuple[Tensor | None, CSR]:
-        """Return the edges by source with their weights: in one go, as one of these moves both."""
-        if self.spread is None:
-            return None, graph.by_source
-        rowptr, col = graph.by_target.rowptr.numpy(), graph.by_target.col.numpy()
-        ends, row, spread = transposed(rowptr, col, self.spread, graph.num_sources)
-        longest = len(row) if len(row) <= LONG else longest_of(ends)
-        return torch.from_numpy(spread), compressed(ends, row, None, longest)
+                self.to_sources = self._turned(graph)
+        return whole_bags(g, *self.to_sources)
 
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
         self.factor = None if self.exponent == 0 else graph.scale(self.exponent, g.dtype)
         return super().back_traced(g, graph)
 
+    def _scale(self, num_targets: int, dtype: Any) -> None:
+        """Multiply by the power of the number of neighbours."""
+        target = self.ends[1]
+        counts = np.bincount(target, minlength=num_targets)
+        value = power_of_lengths(counts, largest(counts), self.exponent, dtype).take(target)
+        self.value = value if self.value is None else self.value * value
 
-def _along(way: _Kernel, x: Tensor, graph: Graph, own: float = 0.0) -> Tensor:
+    def _add_own(self, num_nodes: int, dtype: Any) -> None:
+        """Append an edge from each node to itself."""
+        source, target = self.ends
+        nodes = np.arange(num_nodes, dtype=target.dtype)
+        self.ends = np.concatenate([source, nodes]), np.concatenate([target, nodes])
+        value = np.ones(len(source), dtype) if self.value is None else self.value
+        self.value = np.concatenate([value, np.full(num_nodes, self.own, dtype)])
+
+    def _turned(self, graph: Graph) -> Rows:
+        if self.value is None:
+            return None, graph.by_source
+        if graph.is_readout:  # each node is the source of one edge
+            return torch.from_numpy(self.value), graph.by_source
+        source, target = self.ends
+        return self._by_row(source, target, graph.num_sources)
+
+    def _by_row(self, row: Ints, col: Ints, num_rows: int) -> Rows:
+        """Group edges with their weights."""
+        ends, other, value = by_row(row, col, num_rows, self.value)
+        longest = len(other) if len(other) <= LONG else longest_of(ends)
+        return torch.from_numpy(value), compressed(ends, other, None, longest)
+
+
+def _along(way: _Kernel, x: Tensor, graph: Graph) -> Tensor:
     if x.requires_grad and torch.is_grad_enabled():
-        return _Sum.apply(x, way, graph, own)  # type: ignore[no-any-return, no-untyped-call]
-    return _with_own(way.there(x, graph), x, own)
-
-
-def _with_own(sums: Tensor, x: Tensor, own: float) -> Tensor:
-    return sums.add_(x, alpha=own) if own else sums
+        return _Sum.apply(x, way, graph)  # type: ignore[no-any-return, no-untyped-call]
+    return way.there(x, graph)
 
 
 class _Sum(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, way: _Kernel, graph: Graph, own: float) -> Tensor:
+    def forward(ctx: Any, x: Tensor, way: _Kernel, graph: Graph) -> Tensor:
         # Constants of the library's own, which no hook on saved tensors needs to see.
-        ctx.way, ctx.graph, ctx.own = way, graph, own
-        return _with_own(way.there(x, graph), x, own)
+        ctx.way, ctx.graph = way, graph
+        return way.there(x, graph)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
-        way, graph, own = ctx.way, ctx.graph, ctx.own
+        way, graph = ctx.way, ctx.graph
         if not torch.is_grad_enabled() and is_plain(g):
-            return _with_own(way.back(g, graph), g, own), None, None, None
+            return way.back(g, graph), None, None
         # A derivative of higher order, or one that is traced.
-        return way.back_traced(g, graph) + own * g, None, None, None
+        return way.back_traced(g, graph), None, None
