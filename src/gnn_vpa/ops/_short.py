@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from . import observe
@@ -118,20 +119,24 @@ class Bags(_Kernel):
     ) -> None:
         super().__init__(None, weight, mark)
         self.exponent, self.own = exponent, own
-        self.ends = graph.ends
-        # A copy: a change of the weights before the backward pass is none of this sum.
-        self.value = None if weight is None else weight.numpy().copy()
-        if exponent != 0:
-            self._scale(graph.num_targets, dtype)
+        source, target = graph.ends
         if own:
-            self._add_own(graph.num_targets, dtype)
-        source, target = self.ends
-        self.to_targets: Rows = (
-            (None, graph.by_target)
-            if self.value is None
-            else self._by_row(target, source, graph.num_targets)
-        )
+            nodes = np.arange(graph.num_targets, dtype=target.dtype)
+            source, target = np.concatenate([source, nodes]), np.concatenate([target, nodes])
+        self.ends = source, target
+        self.value: NDArray[Any] | None = None  # of each edge as given; None: all are 1
         self.to_sources: Rows | None = None
+        if exponent == 0 and weight is None and not own:
+            self.to_targets: Rows = (None, graph.by_target)
+            return
+        counts = np.bincount(graph.ends[1], minlength=graph.num_targets)
+        longest = largest(counts)
+        self.value = power_of_lengths(counts, longest, exponent, dtype).take(target)
+        if weight is not None:  # a change of it before the backward pass is none of this sum
+            self.value[: graph.num_edges] *= weight.numpy()
+        if own:
+            self.value[graph.num_edges :] = own
+        self.to_targets = self._by_row(target, source, graph.num_targets, longest + 1)
 
     def there(self, x: Tensor, graph: Graph) -> Tensor:
         return whole_bags(x, *self.to_targets)
@@ -146,21 +151,6 @@ class Bags(_Kernel):
         self.factor = None if self.exponent == 0 else graph.scale(self.exponent, g.dtype)
         return super().back_traced(g, graph)
 
-    def _scale(self, num_targets: int, dtype: Any) -> None:
-        """Multiply by the power of the number of neighbours."""
-        target = self.ends[1]
-        counts = np.bincount(target, minlength=num_targets)
-        value = power_of_lengths(counts, largest(counts), self.exponent, dtype).take(target)
-        self.value = value if self.value is None else self.value * value
-
-    def _add_own(self, num_nodes: int, dtype: Any) -> None:
-        """Append an edge from each node to itself."""
-        source, target = self.ends
-        nodes = np.arange(num_nodes, dtype=target.dtype)
-        self.ends = np.concatenate([source, nodes]), np.concatenate([target, nodes])
-        value = np.ones(len(source), dtype) if self.value is None else self.value
-        self.value = np.concatenate([value, np.full(num_nodes, self.own, dtype)])
-
     def _turned(self, graph: Graph) -> Rows:
         if self.value is None:
             return None, graph.by_source
@@ -169,16 +159,17 @@ class Bags(_Kernel):
         source, target = self.ends
         return self._by_row(source, target, graph.num_sources)
 
-    def _by_row(self, row: Ints, col: Ints, num_rows: int) -> Rows:
+    def _by_row(self, row: Ints, col: Ints, num_rows: int, longest: int | None = None) -> Rows:
         """Group edges with their weights."""
         ends, other, value = by_row(row, col, num_rows, self.value)
-        longest = len(other) if len(other) <= LONG else longest_of(ends)
+        if longest is None:
+            longest = len(other) if len(other) <= LONG else longest_of(ends)
         return torch.from_numpy(value), compressed(ends, other, None, longest)
 
 
 def _along(way: _Kernel, x: Tensor, graph: Graph) -> Tensor:
     if x.requires_grad and torch.is_grad_enabled():
-        return _Sum.apply(x, way, graph)  # type: ignore[no-any-return, no-untyped-call]
+        return _differentiable(x, way, graph)  # type: ignore[no-any-return]
     return way.there(x, graph)
 
 
@@ -196,3 +187,7 @@ class _Sum(torch.autograd.Function):
             return way.back(g, graph), None, None
         # A derivative of higher order, or one that is traced.
         return way.back_traced(g, graph), None, None
+
+
+# What ``_Sum.apply`` calls after it has looked for transforms, of which there are none here.
+_differentiable = super(torch.autograd.Function, _Sum).apply

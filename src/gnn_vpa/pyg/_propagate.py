@@ -114,9 +114,8 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         """Say whether nobody sees the messages made of ``x``, the features of one end or both."""
         if not self._linear or self.explain or self.decomposed_layers != 1:
             return False
-        for hooks in _HOOKS:
-            if getattr(self, hooks):
-                return False
+        if any(map(vars(self).get, _HOOKS)):
+            return False
         for end in x if isinstance(x, tuple | list) else (x,):
             if end is not None and self.node_dim not in (0, -end.dim()):
                 return False
@@ -132,10 +131,9 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         sizes = (len(source), len(source if target is None else target))
         if size is not None and tuple(size) != sizes:
             return None
-        if self._takes_small and target is not None:
-            # Under a compiler, or on a GPU.
-            find = traced if torch.compiler.is_compiling() else small
-            edges = find(edge_index, source, sizes[1])
+        is_traced = torch.compiler.is_compiling()
+        if self._takes_small and target is not None and (is_traced or edge_index.is_cuda):
+            edges = (traced if is_traced else small)(edge_index, source, sizes[1])
             if edges is not None:
                 return source, edges
         graph = known_graph(edge_index, *sizes)
