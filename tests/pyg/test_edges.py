@@ -96,6 +96,28 @@ def test_with_features_of_both_ends(name: str, form: str, shape: str) -> None:
             ours(x, given, size=(sizes[0], sizes[1] + 1))
 
 
+@pytest.mark.parametrize("form", ["edge_index", "CSR", "CSC", "COO"])
+def test_gin_adds_nodes_to_their_sums_at_once_in_every_form(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gnn_vpa.pyg import _forms
+
+    ours, _ = convert(GINConv(nn.Linear(8, 8), eps=0.5))
+    sizes, edges = SHAPES["3 to 3"], torch.tensor(EDGES["3 to 3"])
+    x = torch.randn(3, 8, requires_grad=True)
+    expected = ours((x, x), edges)  # in two steps
+    once, taken = _forms.power_sum, []
+    monkeypatch.setattr(
+        _forms, "power_sum", lambda *a, own: (taken.append(own), once(*a, own=own))[1]
+    )
+    out = ours(x, FORMS[form](edges, sizes))
+    assert taken == [1.5]
+    torch.testing.assert_close(out, expected)
+    g = torch.randn(3, 8)
+    for found, wanted in zip(*(torch.autograd.grad(o, x, g) for o in (out, expected)), strict=True):
+        torch.testing.assert_close(found, wanted)
+
+
 @every_shape
 @every_form
 @pytest.mark.parametrize("name", LONE)

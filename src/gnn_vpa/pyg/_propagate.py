@@ -20,6 +20,7 @@ _HOOKS = tuple(
     for step in ("propagate", "message", "aggregate", "message_and_aggregate")
     for when in ("", "pre_")
 )
+_VALUES = ("edge_weight", "edge_attr", "edge_type")  # what the values of a sparse matrix may be
 
 
 class VPMessagePassing(MessagePassing):  # type: ignore[misc]
@@ -97,9 +98,13 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             return kwargs
         return {k: v[::-1] if isinstance(v, tuple | list) else v for k, v in kwargs.items()}
 
+    def _takes_values(self) -> bool:
+        """Say whether the message asks for something that the values of a sparse matrix may be."""
+        return any(name in self._user_args for name in _VALUES)
+
     def _take_values(self, values: Tensor, kwargs: dict[str, Any]) -> None:
         """Read the values of a sparse matrix as PyG does: as what the message asks for."""
-        for name in ("edge_weight", "edge_attr", "edge_type"):
+        for name in _VALUES:
             fits = values.dim() > 1 or name != "edge_attr"
             if fits and name in self._user_args and kwargs.get(name) is None:
                 kwargs[name] = values
@@ -122,7 +127,10 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         return True
 
     def _plain_ends(self, edge_index: Adj, size: Size, x: Any) -> tuple[Tensor, Edges] | None:
-        """Return what ``_ends`` does, where edges are a plain list, of which PyG asks nothing."""
+        """Return what ``_ends`` does, where edges are a plain list, of which PyG asks nothing.
+
+        A sparse matrix is one too, for a layer that does not ask for its values.
+        """
         source, target = x if type(x) is tuple else (x, x)
         if self.flow != "source_to_target" or not isinstance(source, Tensor):
             return None
@@ -132,7 +140,12 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         if size is not None and tuple(size) != sizes:
             return None
         is_traced = torch.compiler.is_compiling()
-        if self._takes_small and target is not None and (is_traced or edge_index.is_cuda):
+        if edge_index.layout != torch.strided:
+            if is_traced or edge_index.shape != sizes[::-1] or self._takes_values():
+                return None
+            edge_index, _ = plain_edges(edge_index)
+        if self._takes_small and target is not None:
+            # Under a compiler, or on a GPU.
             edges = (traced if is_traced else small)(edge_index, source, sizes[1])
             if edges is not None:
                 return source, edges
