@@ -12,6 +12,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 
 from ..errors import UsageError
+from ._counting import Ints
 from ._csr import (
     CSR,
     by_single,
@@ -27,7 +28,6 @@ from ._csr import (
     rows,
     transpose,
 )
-from ._counting import Ints
 from ._edge_index import grouped_both
 from ._formats import Sizes, checked_multiplicity, endpoints
 from ._operators import spmm
@@ -210,9 +210,10 @@ class Graph:
     def ends(self) -> tuple[Ints, Ints]:
         """Source and target of each edge on the CPU, as the edges were given."""
         if self._ends is None:
-            _, col, edge, _ = self.by_target
-            with trainable():
-                source = col if edge is None else torch.empty_like(col).scatter_(0, edge.long(), col)
+            _, source, edge, _ = self.by_target
+            if edge is not None:
+                with trainable():
+                    source = torch.empty_like(source).scatter_(0, edge.long(), source)
             self._ends = source.numpy(), self.edge_targets.numpy()
         return self._ends
 

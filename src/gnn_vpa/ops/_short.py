@@ -9,19 +9,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from . import observe
 from ._backend import backend, kernels
+from ._bags import Bags, Normalised, Powers, turned_sum
 from ._cache import Mark
-from ._counting import Ints, by_row, largest
-from ._cpu import LONG, whole_bags
-from ._csr import CSR, compressed, is_plain, longest_of
+from ._csr import is_plain
 from ._differentiable import has_duals
 from ._graph import Graph, trainable
-from ._operators import spmm
-from ._power import power_of_lengths
 
 WIDE = {torch.float32: np.float32, torch.float64: np.float64}  # summed in their own type
 
@@ -38,7 +34,7 @@ def is_untraced(x: Tensor) -> bool:
 
 def short_sum(x: Tensor, graph: Graph, factor: Tensor | None) -> Tensor:
     """Return ``factor_i * sum_j x_j``; ``factor [num_targets, 1]`` is a constant."""
-    return _along(_Kernel(factor, None, None), x, graph)
+    return _along(_Kernel(factor), x, graph)
 
 
 def power_sum(
@@ -49,22 +45,49 @@ def power_sum(
     It serves on the CPU, with weights ``[E]`` that are constants or with none, where nobody
     watches. To each target ``own`` times its own features is added, where it is a source too.
     """
-    if observe.observer is not None:
-        return None
-    if not can_be_short(x) or x.dtype not in WIDE or x.shape[1] == 0 or backend(x) != "cpu":
-        return None
-    if weight is not None and not _is_constant(weight, x):
+    if not _serves(x) or not (weight is None or _is_constant(weight, x)):
         return None
     key = (exponent, x.dtype, weight is None, own)
     mark = None if weight is None else Mark(weight)
-    way = graph.ways.get(key)
+    way: Powers | None = graph.ways.get(key)
     if way is None or way.mark != mark:
         if not graph.is_whole:
             return None
         with trainable():
-            way = Bags(graph, exponent, WIDE[x.dtype], weight, mark, own)
+            way = Powers(graph, exponent, WIDE[x.dtype], weight, mark, own)
         graph.ways[key] = way
     return _along(way, x, graph)
+
+
+def normalised_sum(x: Tensor, graph: Graph, fill: int) -> Tensor | None:
+    """Return the sum of a degree normalisation, or None where this way does not serve.
+
+    Edges weigh 1, and every node has one self-loop, of weight ``fill`` where there is none among
+    the edges. With ``q_i`` the sum of squared weights, weight ``w`` counts ``w / (q_i q_j)^(1/4)``.
+    It serves where ``power_sum`` does, and the nodes are sources and targets.
+    """
+    if not _serves(x):
+        return None
+    key = ("normalised", x.dtype, fill)
+    way: Normalised | None = graph.ways.get(key)
+    if way is None:
+        if not graph.is_whole or graph.num_sources != graph.num_targets:
+            return None
+        with trainable():
+            way = Normalised(graph, fill, WIDE[x.dtype])
+        graph.ways[key] = way
+    return _along(way, x, graph)
+
+
+def _serves(x: Tensor) -> bool:
+    """Say whether features can be summed on the CPU by one call, and nobody watches."""
+    return (
+        observe.observer is None
+        and can_be_short(x)
+        and x.dtype in WIDE
+        and x.shape[1] > 0
+        and backend(x) == "cpu"
+    )
 
 
 def _is_constant(weight: Tensor, x: Tensor) -> bool:
@@ -80,10 +103,8 @@ def _is_constant(weight: Tensor, x: Tensor) -> bool:
 class _Kernel:
     """A sum and its transpose, by the kernels of the device."""
 
-    own: float = 0  # how often each target's own features are added
-
-    def __init__(self, factor: Tensor | None, weight: Tensor | None, mark: Mark | None) -> None:
-        self.factor, self.weight, self.mark = factor, weight, mark
+    def __init__(self, factor: Tensor | None) -> None:
+        self.factor = factor
 
     def there(self, x: Tensor, graph: Graph) -> Tensor:
         return kernels(x).spmm_narrow(x, self.factor, None, graph.by_target)  # type: ignore[no-any-return]
@@ -92,90 +113,21 @@ class _Kernel:
         return kernels(g).spmm_narrow(g, None, self.factor, graph.by_source)  # type: ignore[no-any-return]
 
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
-        weight = None if self.weight is None else self.weight.unsqueeze(1)
-        operands = (*graph.by_source, *graph.by_target)
-        out = spmm(g.unsqueeze(1), weight, None, self.factor, *operands).squeeze(1)
-        return out + self.own * g if self.own else out
+        return turned_sum(g, graph, None, self.factor)
 
 
-Rows = tuple[Tensor | None, CSR]  # edges in one order with their weights; None: all are 1
+Way = _Kernel | Bags
 
 
-class Bags(_Kernel):
-    """The same on the CPU, with all constants put together as one weight for each edge.
-
-    A node's own features come along an edge to itself: to add them afterwards would be to go
-    through all features once more.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        exponent: float,
-        dtype: Any,
-        weight: Tensor | None,
-        mark: Mark | None,
-        own: float = 0,
-    ) -> None:
-        super().__init__(None, weight, mark)
-        self.exponent, self.own = exponent, own
-        source, target = graph.ends
-        if own:
-            nodes = np.arange(graph.num_targets, dtype=target.dtype)
-            source, target = np.concatenate([source, nodes]), np.concatenate([target, nodes])
-        self.ends = source, target
-        self.value: NDArray[Any] | None = None  # of each edge as given; None: all are 1
-        self.to_sources: Rows | None = None
-        if exponent == 0 and weight is None and not own:
-            self.to_targets: Rows = (None, graph.by_target)
-            return
-        counts = np.bincount(graph.ends[1], minlength=graph.num_targets)
-        longest = largest(counts)
-        self.value = power_of_lengths(counts, longest, exponent, dtype).take(target)
-        if weight is not None:  # a change of it before the backward pass is none of this sum
-            self.value[: graph.num_edges] *= weight.numpy()
-        if own:
-            self.value[graph.num_edges :] = own
-        self.to_targets = self._by_row(target, source, graph.num_targets, longest + 1)
-
-    def there(self, x: Tensor, graph: Graph) -> Tensor:
-        return whole_bags(x, *self.to_targets)
-
-    def back(self, g: Tensor, graph: Graph) -> Tensor:
-        if self.to_sources is None:
-            with trainable():
-                self.to_sources = self._turned(graph)
-        return whole_bags(g, *self.to_sources)
-
-    def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
-        self.factor = None if self.exponent == 0 else graph.scale(self.exponent, g.dtype)
-        return super().back_traced(g, graph)
-
-    def _turned(self, graph: Graph) -> Rows:
-        if self.value is None:
-            return None, graph.by_source
-        if graph.is_readout:  # each node is the source of one edge
-            return torch.from_numpy(self.value), graph.by_source
-        source, target = self.ends
-        return self._by_row(source, target, graph.num_sources)
-
-    def _by_row(self, row: Ints, col: Ints, num_rows: int, longest: int | None = None) -> Rows:
-        """Group edges with their weights."""
-        ends, other, value = by_row(row, col, num_rows, self.value)
-        if longest is None:
-            longest = len(other) if len(other) <= LONG else longest_of(ends)
-        return torch.from_numpy(value), compressed(ends, other, None, longest)
-
-
-def _along(way: _Kernel, x: Tensor, graph: Graph) -> Tensor:
+def _along(way: Way, x: Tensor, graph: Graph) -> Tensor:
     if x.requires_grad and torch.is_grad_enabled():
-        return _differentiable(x, way, graph)  # type: ignore[no-any-return]
+        return _differentiable(x, way, graph)  # type: ignore[no-any-return, no-untyped-call]
     return way.there(x, graph)
 
 
 class _Sum(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, way: _Kernel, graph: Graph) -> Tensor:
+    def forward(ctx: Any, x: Tensor, way: Way, graph: Graph) -> Tensor:
         # Constants of the library's own, which no hook on saved tensors needs to see.
         ctx.way, ctx.graph = way, graph
         return way.there(x, graph)
