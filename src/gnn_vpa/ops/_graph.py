@@ -116,7 +116,7 @@ class Graph:
     @classmethod
     def from_csr(
         cls,
-        by_target: CSR,
+        by_target: CSR | None,
         by_source: CSR | None,
         sizes: tuple[int, int],
         weight: Tensor | None = None,
@@ -175,15 +175,13 @@ class Graph:
     @classmethod
     def _readout_on_host(cls, batch: Tensor, num_graphs: int) -> Graph:
         """Make the graph of a readout on the CPU, of which nothing but its ends is needed yet."""
-        graph = object.__new__(cls)
-        graph._start()
-        graph.num_sources, graph.num_targets = len(batch), num_graphs
-        graph._ends = ends_of(batch, len(batch), num_graphs)
-        source, target = graph._ends
+        source, target = ends_of(batch, len(batch), num_graphs)
+        # Grouped by source a readout is what was given: an edge for each node.
         pointers = np.arange(len(source) + 1, dtype=source.dtype)
-        graph._by_target, graph._by_source = None, compressed(pointers, target, None, 1)
-        graph.weight, graph.multiplicity = None, None
-        graph._is_whole, graph.is_readout = len(batch) > 0, True
+        by_source = compressed(pointers, target, None, 1)
+        graph = cls.from_csr(None, by_source, (len(source), num_graphs))
+        graph._ends = source, target
+        graph._is_whole, graph.is_readout = len(source) > 0, True
         return graph
 
     @property
