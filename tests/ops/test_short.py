@@ -45,6 +45,22 @@ def test_values_and_gradients_are_those_of_the_formula(
         torch.testing.assert_close(torch.autograd.grad(out, x, g)[0], matrix.t() @ g)
 
 
+@given(st.integers(0, 2**31), st.integers(1, 40), st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_a_readout_is_that_of_the_reference(seed: int, count: int, is_sorted: bool) -> None:
+    draw = torch.Generator().manual_seed(seed)
+    batch = torch.randint(5, (count,), generator=draw)
+    batch = batch.sort().values if is_sorted else batch
+    x = torch.randn(count, 3, generator=draw, dtype=torch.float64, requires_grad=True)
+    out = short(x, Graph.readout(batch, 6), 0.5)  # the last group is empty
+    with use_backend("reference"):
+        expected = aggregate(x, Graph.readout(batch, 6))
+    torch.testing.assert_close(out, expected)
+    g = torch.randn(out.shape, generator=draw, dtype=torch.float64)
+    found, wanted = (torch.autograd.grad(o, x, g)[0] for o in (out, expected))
+    torch.testing.assert_close(found, wanted)
+
+
 @given(st.integers(0, 2**31), st.integers(1, 25), st.sampled_from([1, 2]), st.booleans())
 @settings(max_examples=30, deadline=None)
 def test_a_degree_normalisation_is_that_of_the_formula(
