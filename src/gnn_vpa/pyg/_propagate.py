@@ -9,7 +9,13 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.typing import Adj, Size
 
 from ..ops import Graph
-from ..ops.internal import as_graph, is_plain_list, known_graph, raise_unscriptable
+from ..ops.internal import (
+    as_graph,
+    is_on_host,
+    is_plain_list,
+    known_graph,
+    raise_unscriptable,
+)
 from ._along import Edges
 from ._edges import plain_edges
 from ._small import small
@@ -141,7 +147,9 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             return None
         is_traced = torch.compiler.is_compiling()
         if edge_index.layout != torch.strided:
-            if is_traced or edge_index.shape != sizes[::-1] or self._takes_values():
+            # On a GPU it is grouped at once: a matrix is made to be kept.
+            fits = is_on_host(edge_index) and edge_index.shape == sizes[::-1]
+            if not fits or self._takes_values():
                 return None
             edge_index, _ = plain_edges(edge_index)
         if self._takes_small and target is not None:
