@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from gnn_vpa.ops import Graph, aggregate, use_backend
-from gnn_vpa.ops._short import power_sum
+from gnn_vpa.ops._short import normalised_sum, power_sum
 
 NODES = 6
 
@@ -43,6 +43,51 @@ def test_values_and_gradients_are_those_of_the_formula(
         torch.testing.assert_close(out, matrix @ x)
         g = torch.randn(out.shape, generator=draw, dtype=torch.float64)
         torch.testing.assert_close(torch.autograd.grad(out, x, g)[0], matrix.t() @ g)
+
+
+@given(st.integers(0, 2**31), st.integers(1, 40), st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_a_readout_is_that_of_the_reference(seed: int, count: int, is_sorted: bool) -> None:
+    draw = torch.Generator().manual_seed(seed)
+    batch = torch.randint(5, (count,), generator=draw)
+    batch = batch.sort().values if is_sorted else batch
+    x = torch.randn(count, 3, generator=draw, dtype=torch.float64, requires_grad=True)
+    out = short(x, Graph.readout(batch, 6), 0.5)  # the last group is empty
+    with use_backend("reference"):
+        expected = aggregate(x, Graph.readout(batch, 6))
+    torch.testing.assert_close(out, expected)
+    g = torch.randn(out.shape, generator=draw, dtype=torch.float64)
+    found, wanted = (torch.autograd.grad(o, x, g)[0] for o in (out, expected))
+    torch.testing.assert_close(found, wanted)
+
+
+@given(st.integers(0, 2**31), st.integers(1, 25), st.sampled_from([1, 2]), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_a_degree_normalisation_is_that_of_the_formula(
+    seed: int, count: int, fill: int, may_loop: bool
+) -> None:
+    draw = torch.Generator().manual_seed(seed)
+    edge_index = edges(draw, count)
+    if not may_loop:
+        edge_index[1] = (edge_index[0] + 1 + edge_index[1] % (NODES - 1)) % NODES
+    x = torch.randn(NODES, 3, generator=draw, dtype=torch.float64, requires_grad=True)
+    out = normalised_sum(x, Graph(edge_index, (NODES, NODES)), fill)
+    assert out is not None
+    times = torch.zeros(NODES, NODES, dtype=torch.float64)  # of each pair, how often it is an edge
+    times.index_put_((edge_index[1], edge_index[0]), torch.ones(count).double(), accumulate=True)
+    loops = torch.where(times.diagonal() > 0, 1.0, float(fill))
+    times.fill_diagonal_(0)
+    root = (times.sum(1) + loops.square()).pow(-0.25)
+    matrix = root[:, None] * (times + loops.diag()) * root
+    torch.testing.assert_close(out, matrix @ x)
+    g = torch.randn(out.shape, generator=draw, dtype=torch.float64)
+    torch.testing.assert_close(torch.autograd.grad(out, x, g, create_graph=True)[0], matrix.t() @ g)
+    torch.testing.assert_close(torch.autograd.grad(out, x, g)[0], matrix.t() @ g)
+
+
+def test_a_degree_normalisation_needs_nodes_that_are_sources_and_targets() -> None:
+    graph = Graph(torch.tensor([[0, 1], [1, 1]]), (3, 2))
+    assert normalised_sum(torch.ones(3, 2), graph, 1) is None
 
 
 def test_derivatives_of_higher_order(generator: torch.Generator) -> None:

@@ -56,6 +56,31 @@ def test_a_cached_layer_computes_once(ours: Any, parent: Any, edge_index: Tensor
     assert not torch.equal(layer(torch.ones(6, 4), edge_index[:, :0]), first)
 
 
+@pytest.mark.parametrize("improved", [False, True])
+@pytest.mark.parametrize("loops", [False, True])
+def test_edges_without_weights_are_edges_of_weight_1(
+    loops: bool, improved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer = VPGCNConv(4, 3, improved=improved).double()
+    edge_index = torch.tensor([[0, 1, 1, 2, 2, 4], [1, 0, 0, 2 if loops else 3, 5, 5]])
+    x = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
+    weights = [x, *layer.parameters()]
+    expected = layer(x, edge_index, torch.ones(6, dtype=torch.float64))
+    # A weight for each edge is not made.
+    monkeypatch.setattr("gnn_vpa.pyg.degree.vp_gcn_norm", lambda *_: pytest.fail("normalised"))
+    out = layer(x, edge_index)
+    torch.testing.assert_close(out, expected)
+    found, wanted = (torch.autograd.grad(o.square().sum(), weights) for o in (out, expected))
+    torch.testing.assert_close(found, wanted)
+
+
+def test_edges_without_weights_of_features_of_half_types(edge_index: Tensor) -> None:
+    layer = VPGCNConv(4, 3).bfloat16()
+    x = torch.randn(6, 4, dtype=torch.bfloat16)
+    with_weights = layer(x, edge_index, torch.ones(edge_index.shape[1], dtype=torch.bfloat16))
+    torch.testing.assert_close(layer(x, edge_index), with_weights, rtol=0.05, atol=0.05)
+
+
 def test_without_normalisation_it_is_the_parent(x: Tensor, edge_index: Tensor) -> None:
     layer, theirs = (cls(4, 3, normalize=False).to(x.dtype) for cls in (VPGCNConv, GCNConv))
     layer.load_state_dict(theirs.state_dict())

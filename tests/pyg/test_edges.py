@@ -19,6 +19,8 @@ from torch_geometric.nn import (
 )
 from torch_geometric.typing import SparseTensor
 
+from gnn_vpa.ops import Graph
+from gnn_vpa.ops.internal import power_sum
 from gnn_vpa.pyg import VPGATConv, convert, vp_gcn_norm
 from gnn_vpa.pyg.internal import plain_edges
 
@@ -94,6 +96,29 @@ def test_with_features_of_both_ends(name: str, form: str, shape: str) -> None:
     if takes_size(parent) and form == "edge_index":
         with pytest.raises(ValueError, match="size"):
             ours(x, given, size=(sizes[0], sizes[1] + 1))
+
+
+@pytest.mark.parametrize("form", ["edge_index", "CSR", "CSC", "COO"])
+def test_gin_adds_nodes_to_their_sums_at_once_in_every_form(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, _ = convert(GINConv(nn.Linear(8, 8), eps=0.5))
+    sizes, edges = SHAPES["3 to 3"], torch.tensor(EDGES["3 to 3"])
+    x = torch.randn(3, 8, requires_grad=True)
+    expected = ours((x, x), edges)  # in two steps
+    taken: list[float] = []
+
+    def noted(x: Tensor, graph: Graph, exponent: float, own: float) -> Tensor | None:
+        taken.append(own)
+        return power_sum(x, graph, exponent, own=own)
+
+    monkeypatch.setattr("gnn_vpa.pyg._forms.power_sum", noted)
+    out = ours(x, FORMS[form](edges, sizes))
+    assert taken == [1.5]
+    torch.testing.assert_close(out, expected)
+    g = torch.randn(3, 8)
+    for found, wanted in zip(*(torch.autograd.grad(o, x, g) for o in (out, expected)), strict=True):
+        torch.testing.assert_close(found, wanted)
 
 
 @every_shape

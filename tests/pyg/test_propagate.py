@@ -246,8 +246,8 @@ def test_an_index_out_of_range_is_refused(make: Callable[[], Any]) -> None:
 def test_the_same_edges_are_grouped_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from gnn_vpa.ops import _csr, _graph
 
-    once, count = _csr.counted_list, []
-    monkeypatch.setattr(_graph, "counted_list", lambda *args: (count.append(1), once(*args))[1])
+    once, count = _csr.ends_of, []
+    monkeypatch.setattr(_graph, "ends_of", lambda *args: (count.append(1), once(*args))[1])
     layers = [VPGCNConv(4, 4), VPGATConv(4, 4), VPGATConv(4, 4), VPGCNConv(4, 4)]
     edge_index = torch.tensor([[0, 1, 2, 2], [1, 0, 0, 2]])
     for _ in range(2):

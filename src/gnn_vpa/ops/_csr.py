@@ -155,31 +155,15 @@ def counted(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
     _check_end("target", first, num_rows)
     _check_end("source", second, num_cols)
     dtype = _narrowest(len(first), num_rows, num_cols)
-    return _counted(first.astype(dtype), second.astype(dtype), num_rows)
-
-
-def counted_list(edges: Tensor, num_sources: int, num_targets: int) -> CSR:
-    """Group edges ``[2, num_edges]`` by target, as ``counted`` does: in few calls."""
-    ends = edges.numpy()
-    if num_sources != num_targets or not _are_below(ends, num_targets):
-        return counted(edges[1], edges[0], num_targets, num_sources)
-    source, target = ends.astype(_narrowest(ends.shape[1], num_targets), order="C")
-    return _counted(target, source, num_targets)
-
-
-def readout(batch: Tensor, num_graphs: int) -> CSR:
-    """Group nodes by their graph, on the CPU."""
-    graph = batch.numpy()
-    _check_end("target", graph, num_graphs)
-    dtype = _narrowest(len(graph), num_graphs)
-    return _counted(graph.astype(dtype), np.arange(len(graph), dtype=dtype), num_graphs)
+    return counted_ends(first.astype(dtype), second.astype(dtype), num_rows)
 
 
 def _narrowest(*sizes: int) -> type[np.integer[Any]]:
     return np.int32 if index_dtype(*sizes) == torch.int32 else np.int64
 
 
-def _counted(row: Ints, col: Ints, num_rows: int) -> CSR:
+def counted_ends(row: Ints, col: Ints, num_rows: int) -> CSR:
+    """Group edges by row, whose ends are in range and of the narrowest type."""
     rowptr, col, edge = _counting.by_row(row, col, num_rows)
     order = None if _counting.is_in_order(edge) else edge
     return compressed(rowptr, col, order, longest_of(rowptr))
@@ -199,9 +183,11 @@ def _check_end(name: str, index: Ints, size: int) -> None:
 def check_below(edges: Tensor, num_sources: int, num_targets: int) -> None:
     """Raise unless indices on the CPU are in range: of edges ``[2, E]``, or targets ``[S]``."""
     ends = edges.numpy()
-    if edges.dim() == 2 and (num_sources != num_targets or not _are_below(ends, num_targets)):
+    if edges.dim() == 1:
+        _check_end("target", ends, num_targets)
+    elif num_sources != num_targets or not _are_below(ends, num_targets):
         _check_end("source", ends[0], num_sources)
-    _check_end("target", ends if edges.dim() == 1 else ends[1], num_targets)
+        _check_end("target", ends[1], num_targets)
 
 
 def ends_of(edges: Tensor, num_sources: int, num_targets: int) -> tuple[Ints, Ints]:

@@ -11,17 +11,19 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
+from ._counting import Ints
 from ._csr import (
     CSR,
     by_single,
-    counted_list,
+    compressed,
+    counted_ends,
+    ends_of,
     grouped,
     is_on_host,
     is_plain_list,
     is_readable,
     measured,
     moved,
-    readout,
     rows,
     transpose,
 )
@@ -30,6 +32,8 @@ from ._formats import Sizes, checked_multiplicity, endpoints
 from ._operators import spmm
 from ._power import power, power_of_lengths
 from ._script import refuse_script
+
+_HOST = torch.device("cpu")
 
 
 def trainable() -> AbstractContextManager[None]:
@@ -71,10 +75,12 @@ class Graph:
 
     num_sources: int
     num_targets: int
-    by_target: CSR
+    _by_target: CSR | None
     _by_source: CSR | None
+    _ends: tuple[Ints, Ints] | None  # on the CPU: who sends to whom, in the order that was given
     weight: Tensor | None  # [num_edges]: the values of a sparse tensor
     _is_whole: bool | None
+    is_readout: bool  # on the CPU: whether each node in its order is the source of one edge
     multiplicity: Tensor | None  # [num_edges], float32: it counts, and takes no gradient
 
     def __init__(
@@ -89,19 +95,18 @@ class Graph:
         if multiplicity is None and _are_sizes(num_nodes) and is_plain_list(edge_index):
             # As the layers of a loop over small batches have it.
             self.num_sources, self.num_targets = num_nodes
-            with trainable():
-                self.by_target = counted_list(edge_index, *num_nodes)
-            self._by_source, self.weight = None, None
-            self._is_whole = self.num_edges > 0
+            self._ends = ends_of(edge_index, *num_nodes)
+            self._by_target, self._by_source, self.weight = None, None, None
+            self._is_whole = len(self._ends[1]) > 0
             return
         source, target, sizes, self.weight = endpoints(edge_index, num_nodes)
         self.num_sources, self.num_targets = sizes
         with trainable():
             if is_edge_index(edge_index) and edge_index.is_sorted and is_readable(source):
                 both = grouped_both(edge_index, (source, target), sizes)
-                self.by_target, self._by_source = both
+                self._by_target, self._by_source = both
             else:
-                self.by_target, self._by_source = grouped(target, source, *sizes[::-1]), None
+                self._by_target, self._by_source = grouped(target, source, *sizes[::-1]), None
         if multiplicity is not None:
             counts = checked_multiplicity(multiplicity, self.num_edges, self.device)
             with trainable():
@@ -110,7 +115,7 @@ class Graph:
     @classmethod
     def from_csr(
         cls,
-        by_target: CSR,
+        by_target: CSR | None,
         by_source: CSR | None,
         sizes: tuple[int, int],
         weight: Tensor | None = None,
@@ -119,7 +124,7 @@ class Graph:
         """Put a graph together from parts that fit: nothing is checked, sorted or copied."""
         graph = object.__new__(cls)
         graph.num_sources, graph.num_targets = sizes
-        graph.by_target, graph._by_source = by_target, by_source
+        graph._by_target, graph._by_source = by_target, by_source
         graph.weight, graph.multiplicity = weight, multiplicity
         graph._start()
         return graph
@@ -128,7 +133,9 @@ class Graph:
         """Nothing has been made of the graph yet."""
         self._scales: dict[tuple[float, torch.dtype], Tensor] = {}
         self._edge_targets: Tensor | None = None
+        self._ends = None
         self._is_whole = None
+        self.is_readout = False
         self.ways: dict[Hashable, Any] = {}  # of sums over the graph, as ``_short`` remembers them
 
     @classmethod
@@ -157,25 +164,55 @@ class Graph:
             return cls(torch.stack([nodes, batch]), (num_nodes, num_graphs), multiplicity)
         with trainable():
             if is_on_host(batch):
-                by_target = readout(batch, num_graphs)
-                graph = cls.from_csr(by_target, None, (num_nodes, num_graphs))
-                graph._is_whole = num_nodes > 0
-                return graph
+                return cls._readout_on_host(batch, num_graphs)
             nodes = torch.arange(num_nodes, dtype=batch.dtype, device=batch.device)
             by_target = grouped(batch, nodes, num_graphs, num_nodes)
             # Grouped by source a readout is what was given: an edge for each node.
             by_source = by_single(batch, num_graphs)
         return cls.from_csr(by_target, by_source, (num_nodes, num_graphs))
 
+    @classmethod
+    def _readout_on_host(cls, batch: Tensor, num_graphs: int) -> Graph:
+        """Make the graph of a readout on the CPU, of which nothing but its ends is needed yet."""
+        source, target = ends_of(batch, len(batch), num_graphs)
+        # Grouped by source a readout is what was given: an edge for each node.
+        pointers = np.arange(len(source) + 1, dtype=source.dtype)
+        by_source = compressed(pointers, target, None, 1)
+        graph = cls.from_csr(None, by_source, (len(source), num_graphs))
+        graph._ends = source, target
+        graph._is_whole, graph.is_readout = len(source) > 0, True
+        return graph
+
     @property
     def num_edges(self) -> int:
         """Number of edges, parallel ones and self-loops counted."""
-        return self.by_target.col.shape[0]
+        return self.by_target.col.shape[0] if self._ends is None else len(self._ends[1])
 
     @property
     def device(self) -> torch.device:
         """Where the graph lives."""
-        return self.by_target.col.device
+        return _HOST if self._by_target is None else self._by_target.col.device
+
+    @property
+    def by_target(self) -> CSR:
+        """The edges grouped by target; on the CPU made on first need."""
+        if self._by_target is None:
+            assert self._ends is not None
+            source, target = self._ends
+            with trainable():
+                self._by_target = counted_ends(target, source, self.num_targets)
+        return self._by_target
+
+    @property
+    def ends(self) -> tuple[Ints, Ints]:
+        """Source and target of each edge on the CPU, as the edges were given."""
+        if self._ends is None:
+            _, source, edge, _ = self.by_target
+            if edge is not None:
+                with trainable():
+                    source = torch.empty_like(source).scatter_(0, edge.long(), source)
+            self._ends = source.numpy(), self.edge_targets.numpy()
+        return self._ends
 
     @property
     def degree(self) -> Tensor:
@@ -199,7 +236,7 @@ class Graph:
     def is_whole(self) -> bool:
         """Whether there are edges, and each has a target and a source that count."""
         if self._is_whole is None:
-            known = [csr for csr in (self.by_target, self._by_source) if csr is not None]
+            known = [csr for csr in (self._by_target, self._by_source) if csr is not None]
             whole = all(int(csr.rowptr[-1]) == self.num_edges for csr in known)
             self._is_whole = self.num_edges > 0 and whole
         return self._is_whole

@@ -33,6 +33,7 @@ from ._parts import attend_by_parts as attend_by_parts
 from ._power import power as power
 from ._script import raise_unscriptable as raise_unscriptable
 from ._short import is_untraced as is_untraced
+from ._short import normalised_sum as normalised_sum
 from ._short import power_sum as power_sum
 from ._traced import traced_sum as traced_sum
 from ._traced_attention import traced_attention as traced_attention
@@ -61,6 +62,7 @@ __all__ = [
     "is_untraced",
     "known_graph",
     "memorable",
+    "normalised_sum",
     "normed",
     "power",
     "power_sum",

@@ -11,7 +11,7 @@ from torch_geometric.nn.aggr import Aggregation
 from ..aggregations import aggregation
 from ..errors import UsageError
 from ..ops import Graph, aggregate, observe
-from ..ops.internal import accumulator, normed, raise_unscriptable, scaled_sum
+from ..ops.internal import accumulator, normed, power_sum, raise_unscriptable, scaled_sum
 from ._mend import mend_generated_code
 from ._small import Small, small_readout
 from ._traced import Traced, traced
@@ -78,7 +78,9 @@ class VPAggregation(_Unscriptable):
                 return groups.sum(x, 0.5)
         graph = _groups(x, index, ptr, dim_size, dim)
         if weight is None and dim in (0, -x.dim()):
-            return aggregate(x, graph)
+            fits = len(x) == graph.num_sources and x.device == graph.device
+            out = power_sum(x, graph, 0.5) if fits else None
+            return aggregate(x, graph) if out is None else out
         elements = x.movedim(dim, 0)
         if weight is None:
             return aggregate(elements, graph).movedim(0, dim)

@@ -139,13 +139,14 @@ def _gin_at_once(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
         # Of a GPU's number one would have to wait.
         on_host = type(x) is Tensor and x.device.type == "cpu"
         exponent = aggregation(self.aggr).exponent
-        if on_host and exponent is not None and not self.eps.requires_grad:
+        eps = self.eps
+        if on_host and exponent is not None and not eps.requires_grad:
             source, graph = self._plain_ends(edge_index, size, x) or (x, None)
             if isinstance(graph, Traced):
                 sums = graph.sum_keeping(source, exponent)
-                return self.nn(sums + (1 + self.eps) * x)  # type: ignore[no-any-return]
+                return self.nn(sums + (1 + eps) * x)  # type: ignore[no-any-return]
             if isinstance(graph, Graph) and not torch.compiler.is_compiling():
-                out = power_sum(source, graph, exponent, own=1 + float(self.eps))
+                out = power_sum(source, graph, exponent, own=1 + float(eps))
                 if out is not None:
                     return self.nn(out)  # type: ignore[no-any-return]
         return forward(self, x, edge_index, size)

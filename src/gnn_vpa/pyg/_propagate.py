@@ -9,7 +9,13 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.typing import Adj, Size
 
 from ..ops import Graph
-from ..ops.internal import as_graph, is_plain_list, known_graph, raise_unscriptable
+from ..ops.internal import (
+    as_graph,
+    is_on_host,
+    is_plain_list,
+    known_graph,
+    raise_unscriptable,
+)
 from ._along import Edges
 from ._edges import plain_edges
 from ._small import small
@@ -20,6 +26,7 @@ _HOOKS = tuple(
     for step in ("propagate", "message", "aggregate", "message_and_aggregate")
     for when in ("", "pre_")
 )
+_VALUES = ("edge_weight", "edge_attr", "edge_type")  # what the values of a sparse matrix may be
 
 
 class VPMessagePassing(MessagePassing):  # type: ignore[misc]
@@ -97,9 +104,13 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             return kwargs
         return {k: v[::-1] if isinstance(v, tuple | list) else v for k, v in kwargs.items()}
 
+    def _takes_values(self) -> bool:
+        """Say whether the message asks for something that the values of a sparse matrix may be."""
+        return any(name in self._user_args for name in _VALUES)
+
     def _take_values(self, values: Tensor, kwargs: dict[str, Any]) -> None:
         """Read the values of a sparse matrix as PyG does: as what the message asks for."""
-        for name in ("edge_weight", "edge_attr", "edge_type"):
+        for name in _VALUES:
             fits = values.dim() > 1 or name != "edge_attr"
             if fits and name in self._user_args and kwargs.get(name) is None:
                 kwargs[name] = values
@@ -114,16 +125,18 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         """Say whether nobody sees the messages made of ``x``, the features of one end or both."""
         if not self._linear or self.explain or self.decomposed_layers != 1:
             return False
-        for hooks in _HOOKS:
-            if getattr(self, hooks):
-                return False
+        if any(map(vars(self).get, _HOOKS)):
+            return False
         for end in x if isinstance(x, tuple | list) else (x,):
             if end is not None and self.node_dim not in (0, -end.dim()):
                 return False
         return True
 
     def _plain_ends(self, edge_index: Adj, size: Size, x: Any) -> tuple[Tensor, Edges] | None:
-        """Return what ``_ends`` does, where edges are a plain list, of which PyG asks nothing."""
+        """Return what ``_ends`` does, where edges are a plain list, of which PyG asks nothing.
+
+        A sparse matrix is one too, for a layer that does not ask for its values.
+        """
         source, target = x if type(x) is tuple else (x, x)
         if self.flow != "source_to_target" or not isinstance(source, Tensor):
             return None
@@ -132,10 +145,16 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         sizes = (len(source), len(source if target is None else target))
         if size is not None and tuple(size) != sizes:
             return None
+        is_traced = torch.compiler.is_compiling()
+        if edge_index.layout != torch.strided:
+            # On a GPU it is grouped at once: a matrix is made to be kept.
+            fits = is_on_host(edge_index) and edge_index.shape == sizes[::-1]
+            if not fits or self._takes_values():
+                return None
+            edge_index, _ = plain_edges(edge_index)
         if self._takes_small and target is not None:
             # Under a compiler, or on a GPU.
-            find = traced if torch.compiler.is_compiling() else small
-            edges = find(edge_index, source, sizes[1])
+            edges = (traced if is_traced else small)(edge_index, source, sizes[1])
             if edges is not None:
                 return source, edges
         graph = known_graph(edge_index, *sizes)

@@ -1,8 +1,36 @@
 """Variance-preserving degree normalisation: drop-ins for GCNConv and SGConv."""
 
-from torch_geometric.nn import GCNConv, SGConv
+from typing import Any, NamedTuple
 
+import torch
+from torch import Tensor
+from torch_geometric.nn import GCNConv, SGConv
+from torch_geometric.typing import Adj
+
+from ..ops import Graph
+from ..ops.internal import is_plain_list, normalised_sum
+from ._along import Edges
 from ._forms import VPNormalised
+from ._norm import vp_gcn_norm
+from ._rebind import rebound
+
+
+class Units(NamedTuple):
+    """The normalisation of edges of weight 1, which is left to the sum along them."""
+
+    edge_index: Tensor
+    edge_weight: None
+    num_nodes: int
+    improved: bool
+    add_self_loops: bool
+    flow: str
+    dtype: torch.dtype
+
+
+def _left(*arguments: Any) -> tuple[Tensor, Units]:
+    """Stand for ``gcn_norm`` where the normalisation is left to ``propagate``."""
+    units = Units(*arguments)
+    return units.edge_index, units
 
 
 class VPGCNConv(VPNormalised, GCNConv):  # type: ignore[misc]
@@ -24,6 +52,37 @@ class VPGCNConv(VPNormalised, GCNConv):  # type: ignore[misc]
     """
 
     _linear = True
+    _with_units = rebound(GCNConv.forward, gcn_norm=_left)
+    _normalising = rebound(GCNConv.forward, gcn_norm=vp_gcn_norm)
+
+    def forward(self, x: Tensor, edge_index: Adj, edge_weight: Tensor | None = None) -> Tensor:
+        """Run the layer, with the arguments of the PyG layer it stands for."""
+        keeps = edge_weight is None and self._keeps_units(x, edge_index)
+        run = self._with_units if keeps else self._normalising
+        return run(x, edge_index, edge_weight)  # type: ignore[no-any-return]
+
+    def _keeps_units(self, x: Any, edge_index: Adj) -> bool:
+        """Say whether normalised weights are seen by nobody: then they need not be made."""
+        return (
+            isinstance(edge_index, Tensor)
+            and is_plain_list(edge_index)
+            and self.flow == "source_to_target"
+            and self.normalize
+            and self.add_self_loops
+            and not self.cached
+            and self._unwatched(x)
+        )
+
+    def _fused(self, source: Tensor, graph: Edges, kwargs: dict[str, Any]) -> Tensor:
+        units = kwargs["edge_weight"]
+        if not isinstance(units, Units):
+            return super()._fused(source, graph, kwargs)
+        fill = 2 if units.improved else 1
+        out = normalised_sum(source, graph, fill) if isinstance(graph, Graph) else None
+        if out is None:
+            edges, weight = vp_gcn_norm(*units)
+            out = self.propagate(edges, x=source, edge_weight=weight)
+        return out
 
 
 class VPSGConv(VPNormalised, SGConv):  # type: ignore[misc]
