@@ -19,6 +19,7 @@ from gnn_vpa.errors import GnnVpaError
 from gnn_vpa.estimators import cross_validation, folds
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.host import Host
+from gnn_vpa.trained import signals
 from gnn_vpa.trained import train as train_one
 
 SPLITTERS: list[Any] = [
@@ -114,7 +115,7 @@ def test_the_signal_is_measured_where_somebody_may_see_it(
     measured: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen, measure = [], train_one.layer_variances
+    seen, measure = [], signals.layer_variances
     monkeypatch.setattr(train_one, "layer_variances", lambda *a: (seen.append(a), measure(*a))[1])
     cross_validate(classifier.set_params(epochs=1), graphs, labels, cv=2, **options)
     assert len(seen) == (2 if measured else 0)

@@ -1,6 +1,7 @@
 """Torch's kernels called without its classes: the same bits."""
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
 import torch
@@ -30,7 +31,8 @@ def give(params: list[Tensor], step: int, missing: tuple[int, ...] = ()) -> None
 
 
 def theirs(params: list[Tensor], protocol: Protocol) -> torch.optim.Optimizer:
-    made = {"lr": protocol.learning_rate, "weight_decay": protocol.weight_decay, "fused": True}
+    made: dict[str, Any] = {"lr": protocol.learning_rate, "fused": True}
+    made["weight_decay"] = protocol.weight_decay
     if protocol.optimizer == "sgd":
         return torch.optim.SGD(params, momentum=MOMENTUM, **made)
     return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[protocol.optimizer](
