@@ -117,8 +117,8 @@ def may_be_fused(edges: Tensor) -> bool:
 def _may_be_traced(edges: Tensor, device: str) -> bool:
     return (
         torch.compiler.is_compiling()
-        # A program to keep is made of fewer operators. To a compiler `torch.compiler.is_exporting()`
-        # is always true before PyTorch 2.13.
+        # A program to keep is made of fewer operators. `torch.compiler.is_exporting()` is always
+        # true to a compiler before PyTorch 2.13.
         and not torch.compiler._is_exporting_flag
         and edges.device.type == device
         and edges.dtype == torch.int64
