@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 
-from gnn_vpa.ops import aggregate, forget_graphs
+from gnn_vpa.ops import Graph, aggregate, forget_graphs
 from gnn_vpa.ops._cache import Memory, as_graph
 
 X = torch.tensor([[1.0], [2.0], [4.0]])
@@ -106,3 +106,18 @@ def test_another_tensor_in_the_place_of_one_that_is_gone_is_not_taken_for_it() -
     gc.collect()
     assert memory.get(second) == "second"
     assert len(memory._known) == 1
+
+
+def test_a_graph_that_a_transform_is_the_first_to_group_serves_others() -> None:
+    edge_index = torch.randint(6, (2, 20), generator=torch.Generator().manual_seed(0))
+    graph = as_graph(edge_index, (6, 6))
+    x = torch.randn(6, 2, dtype=torch.float64)
+
+    def cubes(x: Tensor) -> Tensor:
+        return aggregate(x, graph, "vpa").pow(3).sum()
+
+    found = torch.func.jacrev(torch.func.jacrev(cubes))(x)
+    again = Graph(edge_index, (6, 6))
+    right = torch.autograd.functional.hessian(lambda x: aggregate(x, again, "vpa").pow(3).sum(), x)
+    torch.testing.assert_close(found, right)
+    torch.testing.assert_close(aggregate(x, graph, "vpa"), aggregate(x, again, "vpa"))

@@ -82,7 +82,7 @@ def as_graph(graph: Graph | Tensor, num_nodes: Sizes | None = None) -> Graph:
     mark = Mark(graph)
     known: tuple[Mark, Sizes | None, Graph] | None = _graphs.get(graph)
     if known is None or known[1] != num_nodes or known[0] != mark:
-        known = (mark, num_nodes, Graph(graph, num_nodes))
+        known = (mark, num_nodes, Graph.loose(graph, num_nodes))
         _graphs.put(graph, known)
     return known[2]
 

@@ -93,11 +93,8 @@ class Graph:
         self._start()
         self.multiplicity = None
         if multiplicity is None and _are_sizes(num_nodes) and is_plain_list(edge_index):
-            # As the layers of a loop over small batches have it.
-            self.num_sources, self.num_targets = num_nodes
-            self._ends = ends_of(edge_index, *num_nodes)
-            self._by_target, self._by_source, self.weight = None, None, None
-            self._is_whole = len(self._ends[1]) > 0
+            self._take_list(edge_index, num_nodes)
+            self._group()
             return
         source, target, sizes, self.weight = endpoints(edge_index, num_nodes)
         self.num_sources, self.num_targets = sizes
@@ -111,6 +108,27 @@ class Graph:
             counts = checked_multiplicity(multiplicity, self.num_edges, self.device)
             with trainable():
                 self.multiplicity = counts.clone()  # scales are remembered: it must not change
+
+    def _take_list(self, edge_index: Tensor, sizes: tuple[int, int]) -> None:
+        self.num_sources, self.num_targets = sizes
+        self._ends = ends_of(edge_index, *sizes)
+        self._by_target, self._by_source, self.weight = None, None, None
+        self._is_whole = len(self._ends[1]) > 0
+
+    @classmethod
+    def loose(cls, edge_index: Tensor, num_nodes: Sizes | None) -> Graph:
+        """Make a graph that may be grouped on first need, for whoever sums along it plainly.
+
+        As the layers of a loop over small batches have it: some sums need no grouping.
+        """
+        if not _are_sizes(num_nodes) or not is_plain_list(edge_index):
+            return cls(edge_index, num_nodes)
+        refuse_script()
+        graph = object.__new__(cls)
+        graph._start()
+        graph.multiplicity = None
+        graph._take_list(edge_index, num_nodes)
+        return graph
 
     @classmethod
     def from_csr(
@@ -153,6 +171,15 @@ class Graph:
             >>> Graph.readout(torch.tensor([0, 0, 1]), num_graphs=2)
             Graph(num_sources=3, num_targets=2, num_edges=3)
         """
+        graph = cls.loose_readout(batch, num_graphs, multiplicity)
+        graph._group()
+        return graph
+
+    @classmethod
+    def loose_readout(
+        cls, batch: Tensor, num_graphs: int | None = None, multiplicity: Tensor | None = None
+    ) -> Graph:
+        """Make a readout that may be grouped on first need, see `loose`."""
         refuse_script()
         if batch.dim() != 1:
             raise UsageError(f"batch: expected shape [num_nodes], got {list(batch.shape)}.")
@@ -195,11 +222,15 @@ class Graph:
 
     @property
     def by_target(self) -> CSR:
-        """The edges grouped by target; on the CPU made on first need."""
+        """The edges grouped by target."""
+        return self._by_target or self._group()
+
+    def _group(self) -> CSR:
         if self._by_target is None:
             assert self._ends is not None
             source, target = self._ends
-            with trainable():
+            # What is remembered is of no transform, even if one is the first to need it.
+            with trainable(), torch._C._DisableFuncTorch():
                 self._by_target = counted_ends(target, source, self.num_targets)
         return self._by_target
 

@@ -179,7 +179,7 @@ def _groups(
         if ptr is None:
             raise UsageError("index: expected the group of each element, or ptr; got neither.")
         index = ptr2index(ptr, output_size=x.shape[dim])
-    return Graph.readout(index, dim_size)
+    return Graph.loose_readout(index, dim_size)
 
 
 def register(*aggrs: str) -> None:
