@@ -4,6 +4,7 @@ A node's own features come along an edge to itself: to add them afterwards would
 all features once more.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ._power import power_of_lengths
 Rows = tuple[Tensor | None, CSR]  # edges in one order with their weights; None: all are 1
 
 
-class Bags:
+class Bags(ABC):
     """A sum over a graph and its transpose.
 
     Args:
@@ -55,9 +56,9 @@ class Bags:
                 self.to_sources = self._turned(graph)
         return whole_bags(g, *self.to_sources)
 
+    @abstractmethod
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
         """Return the same, where it is differentiated again, or traced."""
-        raise NotImplementedError
 
     def _turned(self, graph: Graph) -> Rows:
         if self.value is None:
