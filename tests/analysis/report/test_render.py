@@ -295,3 +295,16 @@ def test_what_a_number_stands_for_is_beside_it(make_folds: Callable[..., pd.Data
     assert "<td>7 of 20</td>" in text
     assert "mine has only" not in text
     assert "single has only one class" in text
+
+
+@pytest.mark.parametrize(
+    ("precisions", "says"),
+    [(["bfloat16"], True), (["float32", "bfloat16"], False), (["float32"], False), (None, False)],
+)
+def test_rounded_rows_are_named_where_all_trainings_have_them(
+    make_folds: MakeFolds, precisions: list[str] | None, says: bool
+) -> None:
+    configuration = {} if precisions is None else {"precision": precisions}
+    folds = make_folds({("MUTAG", "GIN", "vpa"): [0.8]})
+    page = render_report(folds, NOTHING, {"configuration": configuration})
+    assert ("rows were kept in bfloat16." in page) == says

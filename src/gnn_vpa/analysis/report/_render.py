@@ -54,7 +54,7 @@ def render_report(
             sections=[shown for part in found for shown in _shown(part)],
             trainings=len(folds),
             lede=_lede(found),
-            scores=_scores(found),
+            scores=_scores(found) + _rounded(provenance),
             warnings=warnings(folds),
             datasets=in_order(folds["dataset"], DATASETS) if len(folds) else [],
             has_paper=any(not part.compared.empty for part in found),
@@ -90,6 +90,16 @@ def _scores(found: list[Part]) -> str:
         f"Numbers are of the test graphs, at the epoch that is best by the same metric on the "
         f"validation graphs. Metrics ({titles}) are kept apart; shares are in percent."
     )
+
+
+def _rounded(provenance: Mapping[str, object]) -> str:
+    """Say what all trainings kept nodes' rows in; where they differ, the settings say it."""
+    configuration = provenance.get("configuration")
+    precisions = configuration.get("precision") if isinstance(configuration, Mapping) else None
+    match precisions:
+        case [str(only)] if only != "float32":
+            return f" Nodes' rows were kept in {only}."
+    return ""
 
 
 def _shown(part: Part) -> Iterator[dict[str, str]]:
