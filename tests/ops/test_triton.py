@@ -20,6 +20,7 @@ ROWS = {
     "no edges": [0, 0, 0],
     "few": [3, 0, 1, 8, 2, 5, 0],  # rows side by side
     "one among few": [1, 0, 50, 2, *[0] * 20],  # … and a longer one alone
+    "few, GPU full": [1, 0, 50, 2, *[0] * 20],  # … many of them in a program
     "many": [20, 0, 33, 9],  # a program a row
     "very many": [150, 90],
     "long among few": [1, 40, 0, 70, 200, 3, *[1] * 60],  # in pieces, two of which share a place
@@ -32,6 +33,8 @@ WIDTHS = [1, 5, 130]  # of one block of features, and of two
 def lengths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Lengths of rows; those longer than 64 are cut into pieces of 16 if the name says so."""
     _triton = pytest.importorskip("gnn_vpa.ops._triton")
+    if "full" in request.param:
+        monkeypatch.setattr(_triton, "_FULL", 0)
     if "long" in request.param:
         monkeypatch.setattr(_triton, "_HUGE", 64)
         monkeypatch.setattr(_triton, "_LONG", 16)

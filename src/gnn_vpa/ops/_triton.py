@@ -26,6 +26,7 @@ from .launch import FEW_EDGES, MIN_EDGES_ALONE, ceil_div, on_device_of, power_of
 
 _HUGE = 1024  # edges of a row that one program reads: longer ones are cut into pieces
 _LONG = 128  # edges of a piece
+_FULL = 1 << 20  # numbers of a result that fill a GPU
 _MANY = 64  # edges a row, on average, from which on rows share features, not edges
 _ACCUMULATORS = {torch.float32: tl.float32, torch.float64: tl.float64}
 
@@ -209,7 +210,7 @@ def _reduce(
                 x, w, b, *csr[:3], pieces, num_rows, num_edges, *sizes, **shape | {"TILE": wide}
             )
         if heads == a_heads == b_heads == 1 and num_edges <= FEW_EDGES * num_rows:
-            together = _together(shape["BLOCK"])
+            together = _together(x, num_rows, shape["BLOCK"], csr.longest)
             _short_rows_kernel[(ceil_div(num_rows, together["ROWS"]), blocks)](
                 x, w, a, b, *csr[:3], pieces, out, num_rows, size,
                 MAX=is_max, ACC=shape["ACC"], LONG=_LONG, WIDE=wide, **together,
@@ -273,7 +274,7 @@ def _winners(
         shape = _tiling(size, degree, own.dtype)
         with on_device_of(own):
             if degree <= FEW_EDGES:
-                together = _together(shape["BLOCK"])
+                together = _together(own, len(own), shape["BLOCK"], csr.longest)
                 blocks = ceil_div(len(own), together["ROWS"]), ceil_div(size, shape["BLOCK"])
                 _short_winner_kernel[blocks](
                     own.contiguous(), other.contiguous(), share, m, divided, *csr[:3], out,
@@ -302,8 +303,24 @@ def _tiling(size: int, degree: float, dtype: torch.dtype) -> dict[str, Any]:
     return {"TILE": tile, "BLOCK": block, "num_warps": 1 if tile * block <= 1024 else 2}
 
 
-def _together(block: int) -> dict[str, int]:
-    """Choose rows x features of a tile for rows of few edges, and edges that are read at once."""
-    rows = max(1, min(128, 2048 // block))
-    warps = max(1, min(4, rows * block // 512))
-    return {"ROWS": rows, "TILE": 4, "BLOCK": block, "ALONE": MIN_EDGES_ALONE, "num_warps": warps}
+def _together(x: Tensor, num_rows: int, block: int, longest: int) -> dict[str, int]:
+    """Choose rows x features of a tile for rows of few edges, and edges that are read at once.
+
+    A result that fills the GPU is cut into few programs, of many rows each. A smaller one is cut
+    so that a thread loads 16 bytes at a time; and where rows are read alone, one after the other,
+    a program has one warp, whose rows are few.
+    """
+    numbers, threads, tile, at_once = num_rows * math.prod(x.shape[1:]), 128, 4, 2048
+    if numbers < _FULL:
+        if longest > MIN_EDGES_ALONE and numbers < _FULL // 2:
+            threads, tile = 32, 8
+        at_once = threads * 16 // x.element_size()
+    rows = max(1, min(128, at_once // block))
+    warps = max(1, min(threads, rows * block) // 32)
+    return {
+        "ROWS": rows,
+        "TILE": tile,
+        "BLOCK": block,
+        "ALONE": MIN_EDGES_ALONE,
+        "num_warps": warps,
+    }
