@@ -13,22 +13,18 @@ def define(
     schema: str,
     kernel: Callable[..., Any],
     shapes: Callable[..., Any] | None,
-    on_gpu: Callable[..., Any] | None = None,
 ) -> None:
-    """Define an operator of the CPU, and of a GPU where it has one.
+    """Define an operator of the CPU.
 
     Args:
         schema: Name, arguments and results, such as ``"twice(Tensor x) -> Tensor"``.
         kernel: What computes it.
         shapes: What makes results of the right shapes and types, and no values. Without it the
             operator is a composite: a compiler sees the operators that ``kernel`` calls.
-        on_gpu: What computes it there.
     """
     name, rest = schema.split("(", 1)
     name = f"gnn_vpa::{name}"
     torch.library.define(name, f"({rest}", tags=torch.Tag.pt2_compliant_tag)
     torch.library.impl(name, "CPU" if shapes else "CompositeImplicitAutograd", kernel)
-    if on_gpu:
-        torch.library.impl(name, "CUDA", on_gpu)
     if shapes:
         torch.library.register_fake(name, shapes)

@@ -55,7 +55,7 @@ class Small:
         wide = x.double() if self.is_wide else x
         out = self._added(self._messages(wide, weight))
         if exponent != 0:
-            out = out * self._scale(exponent, out)
+            out = out * self.scale(exponent, out)
         return out.to(x.dtype) if self.is_wide else out
 
     def attend(self, x: Tensor, alpha: Tensor, is_whole: bool = False) -> Tensor:
@@ -73,7 +73,7 @@ class Small:
         else:  # in float64 no square is too small, whatever a dropout leaves of an attention
             scale = power(self._added(alpha.detach().double().square()), 0.5).to(x.dtype)
         out = self._added(self._messages(wide, alpha))
-        return (out * _lined_up(scale, out)).to(x.dtype)
+        return (out * lined_up(scale, out)).to(x.dtype)
 
     def attend_by_parts(
         self, x: Tensor, source: Tensor, target: Tensor, slope: float, times: Tensor | None = None
@@ -96,7 +96,7 @@ class Small:
         self, x: Tensor, source: Tensor, target: Tensor, slope: float, times: Tensor | None
     ) -> Tensor:
         assert self.source is not None
-        logits = source.index_select(0, self.source) + target.index_select(0, self.target)
+        logits = self._rows(source, self.source) + self._rows(target, self.target)
         logits = leaky_relu(logits, slope)
         if times is not None:
             logits = logits.masked_fill((times == 0).unsqueeze(1), -torch.inf)
@@ -110,22 +110,26 @@ class Small:
         return Graph(torch.stack([self.source, self.target]), (num_sources, self.num_targets))
 
     def _messages(self, x: Tensor, weight: Tensor | None) -> Tensor:
-        messages = x if self.source is None else x.index_select(0, self.source)
-        return messages if weight is None else messages * _lined_up(weight, x)
+        messages = x if self.source is None else self._rows(x, self.source)
+        return messages if weight is None else messages * lined_up(weight, x)
+
+    def _rows(self, x: Tensor, index: Tensor) -> Tensor:
+        """Return the row of ``x`` for each edge."""
+        return x.index_select(0, index)
 
     def _added(self, rows: Tensor) -> Tensor:
         """Add the rows of each target up."""
         out = rows.new_zeros(self.num_targets, *rows.shape[1:])
         return out.index_add_(0, self.target, rows)
 
-    def _scale(self, exponent: float, out: Tensor) -> Tensor:
+    def scale(self, exponent: float, out: Tensor) -> Tensor:
         """Return ``N_i^(-exponent)`` as a factor of ``out``."""
         key = (exponent, out.dtype, out.dim())
         scale = self._scales.get(key)
         if scale is None:
             with trainable():
                 count = self._added(torch.ones_like(self.target, dtype=out.dtype))
-                scale = _lined_up(_power_of_count(count, exponent), out)
+                scale = lined_up(_power_of_count(count, exponent), out)
             self._scales[key] = scale
         return scale
 
@@ -138,7 +142,7 @@ def _power_of_count(count: Tensor, exponent: float) -> Tensor:
     return some.reciprocal_() if exponent == 1 else some.pow_(-exponent)
 
 
-def _lined_up(values: Tensor, x: Tensor) -> Tensor:
+def lined_up(values: Tensor, x: Tensor) -> Tensor:
     """Give ``values`` the axes of ``x`` that they do not have."""
     return values.view(*values.shape, *[1] * (x.dim() - values.dim()))
 

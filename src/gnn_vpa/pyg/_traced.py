@@ -17,7 +17,7 @@ from torch import Tensor
 from .. import ops
 from ..ops import Graph, observe
 from ..ops.internal import check_below, define, traced_attention, traced_sum, weighted_sum
-from ._small import TYPES, Small, may_be_small
+from ._small import TYPES, Small, lined_up, may_be_small
 
 _CPU, _GPU = "cpu", "cuda"
 _MOST = 1 << 20  # numbers that a compiler gathers: of more, our kernels make up for Python
@@ -85,6 +85,28 @@ class Traced:
         return self.edges.shape[-1] * math.prod(x.shape[1:]) <= _MOST
 
 
+class Fused(Small):
+    """Edges of a GPU's batch: their rows are gathered, scaled and added in one kernel.
+
+    A compiler checks what ``gather`` and ``scatter_add`` are given, as PyTorch does: an index out
+    of range ends the program there. What it makes of ``index_select`` takes -1 for the last node.
+    """
+
+    def sum(self, x: Tensor, exponent: float, weight: Tensor | None = None) -> Tensor:
+        """Return ``sum_j N_i^(-exponent) weight_ij x_j``: nothing is left to do for the sum."""
+        messages = self._messages(x, weight)
+        if exponent != 0:
+            messages = messages * self._rows(self.scale(exponent, messages), self.target)
+        return self._added(messages)
+
+    def _rows(self, x: Tensor, index: Tensor) -> Tensor:
+        return x.gather(0, lined_up(index, x).expand(-1, *x.shape[1:]))
+
+    def _added(self, rows: Tensor) -> Tensor:
+        out = rows.new_zeros(self.num_targets, *rows.shape[1:])
+        return out.scatter_add(0, lined_up(self.target, rows).expand_as(rows), rows)
+
+
 def traced(edges: Tensor, x: Tensor, num_targets: int) -> Traced | Small | None:
     """Return edges that a compiler traces, or None where this way does not serve.
 
@@ -100,7 +122,7 @@ def traced(edges: Tensor, x: Tensor, num_targets: int) -> Traced | Small | None:
     if may_be_traced(edges):
         return Traced(edges, len(x), num_targets)
     if may_be_fused(edges) and may_be_small(edges, math.prod(x.shape[1:])):
-        return _ungrouped(edges, len(x), num_targets)
+        return Fused(*_ends(edges), num_targets)
     return None
 
 
@@ -143,26 +165,22 @@ def _power_sum(
 
 
 def _ungrouped(edges: Tensor, num_sources: int, num_targets: int) -> Small:
-    # On a GPU thousands of threads add: none of them many.
-    is_wide = edges.device.type != _GPU and edges.shape[-1] > _MOST_IN_A_ROW
-    edges = torch.ops.gnn_vpa.checked(edges, num_sources, num_targets)
-    source, target = (None, edges) if edges.dim() == 1 else edges.unbind(0)
-    return Small(source, target, num_targets, is_wide)
+    is_wide = edges.shape[-1] > _MOST_IN_A_ROW
+    checked = torch.ops.gnn_vpa.checked(edges, num_sources, num_targets)
+    return Small(*_ends(checked), num_targets, is_wide)
+
+
+def _ends(edges: Tensor) -> tuple[Tensor | None, Tensor]:
+    """Return the source and the target of each edge; of a readout the elements in their order."""
+    if edges.dim() == 1:
+        return None, edges
+    source, target = edges.unbind(0)
+    return source, target
 
 
 def _checked(edges: Tensor, num_sources: int, num_targets: int) -> Tensor:
     """Return edges whose indices are in range: what a compiler makes takes -1 for the last node."""
     check_below(edges, num_sources, num_targets)
-    return edges.clone()
-
-
-def _checked_on_gpu(edges: Tensor, num_sources: int, num_targets: int) -> Tensor:
-    """Do the same without waiting for the device: a wrong index ends the program there."""
-    ends = [(edges, num_targets)]
-    if edges.dim() == 2 and num_sources != num_targets:
-        ends = [(edges[0], num_sources), (edges[1], num_targets)]
-    for end, size in ends:
-        torch._assert_async(((end >= 0) & (end < size)).all())
     return edges.clone()
 
 
@@ -174,7 +192,6 @@ define(
     "checked(Tensor edges, SymInt num_sources, SymInt num_targets) -> Tensor",
     _checked,
     _checked_shapes,
-    _checked_on_gpu,
 )
 # What chooses here is seen by no compiler: of a composite it sees what was chosen.
 define(
