@@ -16,6 +16,7 @@ from . import (
     aggregation,
     audit,
     checks,
+    epochs,
     estimators,
     full_batch,
     grid,
@@ -57,6 +58,7 @@ def _measures() -> dict[str, Callable[[argparse.Namespace, str], None]]:
     return {
         "aggregation": _aggregation,
         "training": _training,
+        "epochs": _epochs,
         "probe": _probe,
         "grid": _grid,
         "checks": _checks,
@@ -81,6 +83,19 @@ def _aggregation(options: argparse.Namespace, versions: str) -> None:
     else:
         parts += ["## Import", imports.report()]
     _write("\n\n".join(parts), options.out)
+
+
+def _epochs(options: argparse.Namespace, versions: str) -> None:
+    record = Record(options.out, machine=versions)
+    record.text(f"{versions}\n\n## Epochs")
+    epochs.report(
+        options.device,
+        options.datasets,
+        options.epochs or 60,
+        options.rounds,
+        options.before,
+        record,
+    )
 
 
 def _probe(options: argparse.Namespace, versions: str) -> None:
@@ -211,7 +226,7 @@ def _options() -> argparse.Namespace:
         help="aggregation and loop: add the ratios to a history, by default to "
         f"{history.FILE.name} beside the benchmarks; compare: the history to read",
     )
-    own = parser.add_argument_group("training")
+    own = parser.add_argument_group("training and epochs")
     own.add_argument(
         "--datasets",
         type=_names,
@@ -222,6 +237,9 @@ def _options() -> argparse.Namespace:
     own.add_argument("--parts", type=_parts, metavar="A,B", help=f"of {', '.join(training.ALL)}")
     own.add_argument("--rounds", type=int, default=3, help="turns that the contenders take")
     own.add_argument("--epochs", type=int, help="epochs of ours, not as many as fit into the time")
+    own.add_argument(
+        "--before", type=Path, metavar="SRC", help="epochs: the src of a checkout of another commit"
+    )
     own.add_argument(
         "--lanes", type=_numbers, default=(1, 10, 40), metavar="A,B", help="how many side by side"
     )
