@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .pyg import global_vpa_pool as global_vpa_pool
     from .pyg import register as register
     from .results import Results as Results
-    from .results import run as run
+    from .running import run as run
     from .signal import calibrate as calibrate
     from .signal import init_ as init_
     from .signal.probing import probe as probe
@@ -62,7 +62,8 @@ _ROOMS = {
         "global_vpa_pool",
         "register",
     ),
-    "results": ("Results", "run"),
+    "results": ("Results",),
+    "running": ("run",),
     "signal": ("calibrate", "init_", "probe"),
     "trained": ("TrainedModel", "load_model", "train_model"),
 }
