@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 import pytest
+import torch
 
 from gnn_vpa.cli import main
 
@@ -61,6 +62,7 @@ def _run(arguments: tuple[str, ...], streams: tuple[int, int], environment: dict
         os.environ.clear()
         os.environ.update(environment)
         sys.argv = ["gnn-vpa", *arguments]
+        torch.set_num_threads(1)  # threads that this process had are not in its copy: none waits
         with ExitStack() as stack:
             sys.stdout, sys.stderr = (
                 stack.enter_context(open(number, "w", buffering=1, closefd=False))

@@ -108,6 +108,7 @@ def test_a_fault_leaves_no_half_of_a_file(cli: Any, tmp_path: Path) -> None:
     done = cli("predict", "mymodel", "mine:wrong", "--out", "predictions.csv", exit_code=2)
     assert "graph 188" in done.stderr
     assert not (tmp_path / "predictions.csv").exists()
+    assert cli("predict", "mymodel", "mine:wrong", exit_code=2).stdout == ""  # no header either
 
 
 def test_a_model_is_evaluated_by_every_metric(cli: Any) -> None:

@@ -4,6 +4,7 @@ import csv
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -92,9 +93,10 @@ def write_predictions(
         1
     """
     lines = csv.writer(file, lineterminator="\n")
+    first = list(islice(outputs, 1))  # graphs that are refused leave no header behind
     lines.writerow(["graph", *(csv_cell(name) for name in _header(target))])
     done = 0
-    for part in outputs:
+    for part in chain(first, outputs):
         said = target.predictions(part)
         shares = None if target.kind == "regression" else target.probabilities(part)
         for row in range(len(part)):
