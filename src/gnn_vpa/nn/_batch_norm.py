@@ -69,17 +69,15 @@ class BatchNorm(nn.BatchNorm1d):
             return self._by_block(x, lane_rows, offset, relu)
         rows = by_lane(x, len(scale))
         scale, shift = self._broadcast(scale), self._broadcast(shift)
-        added = 0 if offset is None else self._broadcast(offset.detach())
         if self.training:
             if lane_rows is None:
                 ones = rows.new_ones(len(x)) if nodes is None else nodes.to(rows)  # type: ignore[union-attr]
                 lane_rows = LaneRows.even(ones, len(rows))
             assert lane_rows.share is not None
-            assert lane_rows.busy is not None
-            assert lane_rows.unbiased is not None
             out, mean, var = normalise(rows, lane_rows.share, scale, shift, self.eps, relu)
-            self._follow(mean + added, var, lane_rows.busy, lane_rows.unbiased)
+            self.follow(mean, var, lane_rows, offset)
         else:
+            added = 0 if offset is None else self._broadcast(offset.detach())
             mean, var = self._broadcast(self.running_mean), self._broadcast(self.running_var)
             slope = scale * (var + self.eps).rsqrt()
             out = torch.addcmul(shift - (mean - added) * slope, rows, slope)
@@ -137,6 +135,20 @@ class BatchNorm(nn.BatchNorm1d):
         slope = self.weight * (var + self.eps).rsqrt()
         out = ((x - mean[lane]) * slope[lane] + self.bias[lane]).to(dtype)
         return out.relu() if relu else out
+
+    def follow(self, mean: Tensor, var: Tensor, rows: LaneRows, offset: Tensor | None) -> None:
+        """Let the running statistics follow those of a batch before ``offset`` was added.
+
+        Args:
+            mean: ``[L, 1, F]``.
+            var: ``[L, 1, F]``.
+            rows: Of lanes that own equally many.
+            offset: ``[F]`` or ``[L, F]``.
+        """
+        assert rows.busy is not None
+        assert rows.unbiased is not None
+        mean = mean if offset is None else mean + self._broadcast(offset.detach())
+        self._follow(mean, var, rows.busy, rows.unbiased)
 
     @torch.no_grad()
     def _follow(self, mean: Tensor, var: Tensor, busy: Tensor, unbiased: Tensor) -> None:

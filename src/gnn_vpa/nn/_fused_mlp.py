@@ -1,4 +1,4 @@
-"""A layer's norms and products as one differentiable operation on CUDA."""
+"""A layer's norms and products as one differentiable operation."""
 
 from typing import Any, NamedTuple
 
@@ -8,15 +8,19 @@ from torch.autograd.function import once_differentiable
 
 from ..ops import backend
 from ._batch_norm import BatchNorm
+from ._lane_mlp import LaneMLP
 from ._lane_rows import LaneRows
+from ._lanes import by_lane
 from ._linear import Linear
 from ._traced import is_traced
 
 
 def is_fusible(rows: object, weight: Tensor, following: Tensor | None) -> bool:
-    """Say whether rows are in bfloat16, in blocks of lanes, and of widths that a program holds.
+    """Say whether a layer of lanes can be one operation.
 
-    Products of float32 stay with cuBLAS, which rounds to TF32 in its own way.
+    On the CPU every lane has equally many rows. On CUDA rows are in bfloat16, in blocks of lanes,
+    and of widths that a program holds; products of float32 stay with cuBLAS, which rounds to TF32
+    in its own way.
 
     Args:
         rows: How many nodes each row stands for, and whose it is.
@@ -24,9 +28,11 @@ def is_fusible(rows: object, weight: Tensor, following: Tensor | None) -> bool:
         following: What the next layer begins with, if that is a product.
     """
     weights = [weight] if following is None else [weight, following]
-    if any(w.dtype != torch.bfloat16 or w.dim() != 3 for w in weights):
+    if any(w.dim() != 3 for w in weights) or not isinstance(rows, LaneRows) or is_traced():
         return False
-    if not isinstance(rows, LaneRows) or rows.lane is None or is_traced():
+    if rows.lane is None:
+        return weight.is_cpu and rows.share is not None and weight.shape[1] == weight.shape[2]
+    if any(w.dtype != torch.bfloat16 for w in weights):
         return False
     if backend(rows.multiplicity) != "triton":
         return False
@@ -43,7 +49,7 @@ class MLP(NamedTuple):
     Attributes:
         offset: ``[L, in]``, which the first norm takes out again.
         inner: ``norm_1``.
-        last: ``W [blocks, mid, in]`` and ``b [L, mid]``, which the second norm takes out again.
+        last: ``W [blocks, mid, in]`` (a block is a lane on the CPU) and ``b [L, mid]``, which the second norm takes out again.
         outer: ``norm_2``.
         following: ``V [blocks, out, mid]``; None: there is no ``y``.
     """
@@ -55,7 +61,9 @@ class MLP(NamedTuple):
     following: Tensor | None = None
 
     def __call__(self, x: Tensor, rows: LaneRows) -> tuple[Tensor, Tensor | None]:
-        """Return ``h`` and ``y`` for rows ``x [R, in]`` of blocks; both norms follow the batch."""
+        """Return ``h`` and ``y`` for rows ``x [R, in]``; both norms follow the batch."""
+        if rows.lane is None:
+            return self._by_lane(x, rows)
         from ._norm_kernels import parts_of
 
         parts = parts_of(len(x), len(self.inner.weight), rows)
@@ -68,6 +76,18 @@ class MLP(NamedTuple):
             self.outer.weight, self.outer.bias, self.following, (*settings, parts),
         )  # fmt: skip
         return out
+
+    def _by_lane(self, x: Tensor, rows: LaneRows) -> tuple[Tensor, Tensor | None]:
+        """Return both for lanes of equally many rows on the CPU."""
+        norms = (self.inner, self.outer)
+        affine = [[w.unsqueeze(1) for w in (norm.weight, norm.bias)] for norm in norms]
+        out, ahead, *moments = LaneMLP.apply(  # type: ignore[no-untyped-call]
+            by_lane(x, len(self.offset)), rows.share, *affine[0], self.last.weight, *affine[1],
+            self.following, (self.inner.eps, self.outer.eps),
+        )  # fmt: skip
+        self.inner.follow(*moments[:2], rows, self.offset)
+        self.outer.follow(*moments[2:], rows, self.last.bias)
+        return out.flatten(0, 1), None if ahead is None else ahead.flatten(0, 1)
 
 
 class _FusedMLP(torch.autograd.Function):

@@ -57,12 +57,10 @@ class _Normalise(torch.autograd.Function):
         eps: float,
         relu: bool,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        mean = _average(rows, share)
-        room = rows - mean
-        var = _average(room.pow_(2), share)
-        slope = scale * (var + eps).rsqrt()
+        room = torch.empty_like(rows)
+        mean, var = moments(rows, share, room)
         # In the same memory again, which is in the cache.
-        out = torch.addcmul(shift - mean * slope, rows, slope, out=room)
+        out = affine(rows, mean, var, scale, shift, eps, room)
         ctx.save_for_backward(rows, share, scale, mean, var, out.relu_() if relu else None)
         ctx.mark_non_differentiable(mean, var)
         ctx.set_materialize_grads(False)
@@ -76,7 +74,11 @@ class _Normalise(torch.autograd.Function):
         rows, share, scale, mean, var, out = ctx.saved_tensors
         if out is not None:
             grad = torch.ops.aten.threshold_backward(grad, out, 0)
-        return *_derivative(grad, rows, share, scale, mean, var, ctx.eps), None
+        given = (grad, rows, share, scale, mean, var, ctx.eps)
+        if torch.is_grad_enabled():
+            return *_differentiable(*given), None
+        by_rows, by_scale, by_shift = derivative(*given, torch.empty_like(rows))
+        return by_rows, None, by_scale, by_shift, None, None
 
 
 class _Transformed(torch.autograd.Function):
@@ -92,8 +94,7 @@ class _Transformed(torch.autograd.Function):
         rows: Tensor, share: Tensor, scale: Tensor, shift: Tensor, eps: float
     ) -> tuple[Tensor, Tensor, Tensor]:
         mean, var = _moments(rows, share)
-        slope = scale * (var + eps).rsqrt()
-        return torch.addcmul(shift - mean * slope, rows, slope), mean, var
+        return affine(rows, mean, var, scale, shift, eps), mean, var
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -105,12 +106,53 @@ class _Transformed(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         rows, share, scale, mean, var = ctx.saved_tensors
-        return _derivative(grad, rows, share, scale, mean, var, ctx.eps)
+        return _differentiable(grad, rows, share, scale, mean, var, ctx.eps)
 
 
-def _derivative(
+def affine(
+    rows: Tensor,
+    mean: Tensor,
+    var: Tensor,
+    scale: Tensor,
+    shift: Tensor,
+    eps: float,
+    room: Tensor | None = None,
+) -> Tensor:
+    """Return ``y`` of rows whose moments are known: a factor and a summand for each column."""
+    slope = scale * (var + eps).rsqrt()
+    return torch.addcmul(shift - mean * slope, rows, slope, out=room)
+
+
+def derivative(
+    grad: Tensor,
+    rows: Tensor,
+    share: Tensor,
+    scale: Tensor,
+    mean: Tensor,
+    var: Tensor,
+    eps: float,
+    room: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the derivatives by rows (which takes ``room``), ``scale`` and ``shift``.
+
+    With ``g = dy``, each column of ``dx_i`` is ``slope * g_i + p_i (base - bend * x_i)``: rows
+    are not centred for it, which would be one more pass.
+    """
+    inverse = (var + eps).rsqrt()
+    slope = scale * inverse
+    total = grad.sum(1, keepdim=True)
+    along = torch.mul(grad, rows, out=room).sum(1, keepdim=True)
+    along = torch.addcmul(along, mean, total, value=-1).mul_(inverse)  # sum_k dy_k xhat_k
+    bend = slope * along * inverse
+    base = torch.addcmul(mean * bend, slope, total, value=-1)
+    pull = torch.addcmul(base, rows, bend, value=-1, out=room).mul_(share)
+    return torch.addcmul(pull, slope, grad, out=room), along, total
+
+
+def _differentiable(
     grad: Tensor, rows: Tensor, share: Tensor, scale: Tensor, mean: Tensor, var: Tensor, eps: float
 ) -> tuple[Tensor | None, ...]:
+    """Return the derivatives, to be recorded or transformed by ``torch.func``."""
     if torch.is_grad_enabled():
         # The derivative is to be differentiated itself: that goes through mean and var too.
         mean, var = _moments(rows, share)
@@ -119,20 +161,19 @@ def _derivative(
     centred = rows - mean
     total = grad.sum(1, keepdim=True)
     along = (grad * centred).sum(1, keepdim=True) * inverse  # sum_k dy_k xhat_k
-    # In the same memory again, which is in the cache, unless somebody keeps what is in it.
-    room = None if _is_watched() else centred
-    pull = torch.addcmul(-slope * total, centred, -slope * along * inverse, out=room).mul_(share)
-    return torch.addcmul(pull, slope, grad, out=room), None, along, total, None
+    pull = torch.addcmul(-slope * total, centred, -slope * along * inverse).mul(share)
+    return torch.addcmul(pull, slope, grad), None, along, total, None
 
 
-def _is_watched() -> bool:
-    """Say whether derivatives are recorded, or transformed by ``torch.func``."""
-    return torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
+def moments(rows: Tensor, share: Tensor, room: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the mean and the variance of rows; ``room`` is for what is between."""
+    mean = _average(rows, share)
+    return mean, _average(torch.sub(rows, mean, out=room).pow_(2), share)
 
 
 def _moments(rows: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
     mean = _average(rows, share)
-    return mean, _average((rows - mean).pow_(2), share)
+    return mean, _average((rows - mean).pow(2), share)
 
 
 def _average(values: Tensor, share: Tensor) -> Tensor:
