@@ -13,6 +13,18 @@ def test_a_process_has_the_import_path_of_its_starter(monkeypatch: pytest.Monkey
     assert process.communicate()[0] == b"True\n"
 
 
+@pytest.mark.parametrize("own", [None, "131072"])
+def test_a_process_keeps_memory_unless_its_starter_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, own: str | None
+) -> None:
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    if own is not None:
+        monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", own)
+    code = "import os; print(os.environ['MALLOC_TRIM_THRESHOLD_'])"
+    process = processes.start(["-c", code], stdout=subprocess.PIPE)
+    assert int(process.communicate()[0]) == int(own or 1 << 28)
+
+
 def test_an_interrupt_waits_for_those_that_leave_and_no_longer_than_asked() -> None:
     leaves = (
         "import time\nprint(1, flush=True)\ntry: time.sleep(60)\nexcept KeyboardInterrupt: pass"

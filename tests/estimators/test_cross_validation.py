@@ -1,5 +1,6 @@
 """Folds side by side come to what scikit-learn's loop comes to."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,39 @@ def test_more_processes_change_nothing(
     one = cross_validate(classifier, graphs, labels, **options)
     other = cross_validate(classifier, graphs, labels, n_jobs=n_jobs, **options)
     assert np.array_equal(one["test_score"], other["test_score"])
+
+
+@pytest.mark.parametrize(
+    ("device", "jobs", "cv", "started"),
+    [("cpu", 2, 3, 1), ("auto", 3, 3, 1), ("cpu", 1, 3, 0), ("cpu", 2, ShuffleSplit(1), 0)],
+)
+def test_a_process_that_is_needed_starts_before_graphs_are_read(
+    classifier: GraphClassifier,
+    graphs: list[Data],
+    labels: np.ndarray,
+    monkeypatch: pytest.MonkeyPatch,
+    device: str,
+    jobs: int,
+    cv: Any,
+    started: int,
+) -> None:
+    class ReadingError(Exception):
+        pass
+
+    def ahead(count: int) -> Any:
+        counted.append(count)
+        return nullcontext()
+
+    def read(*args: Any) -> None:
+        raise ReadingError
+
+    counted: list[int] = []
+    monkeypatch.setattr(cross_validation, "started_ahead", ahead)
+    monkeypatch.setattr(GraphClassifier, "read", read)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ReadingError):
+        cross_validate(classifier.set_params(device=device), graphs, labels, cv=cv, n_jobs=jobs)
+    assert counted == [started]
 
 
 def test_by_default_long_trainings_use_the_cores_unless_joblib_says_how_many(

@@ -412,6 +412,17 @@ def test_a_process_that_is_needed_starts_before_the_tables_are_made(
     assert counted == [started]
 
 
+def test_a_process_that_was_started_before_is_used_and_no_other(
+    toy: GraphSet, lanes: list[Lane], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = fit(toy, TASK, PROTOCOL, lanes, workers=1)
+    with workers.started_ahead(1) as ahead:
+        monkeypatch.setattr(workers, "_started", None)
+        outcomes = fit(toy, TASK, PROTOCOL, lanes, workers=2, ahead=ahead)
+        assert not ahead
+    assert [own.test_score for own in outcomes] == [own.test_score for own in expected]
+
+
 def test_a_process_that_was_started_in_vain_ends() -> None:
     with workers.started_ahead(1) as ahead:
         process = ahead[0].process

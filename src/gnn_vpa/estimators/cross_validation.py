@@ -19,6 +19,7 @@ from ..errors import GnnVpaError
 from ..graphs import GraphSet, load
 from ..host import Host
 from ..training.own import elsewhere
+from ..training.workers import started_ahead
 from .base import GraphEstimator
 from .folds import can_share, fit_folds, sets_of
 from .reading import Graphs, labels_of, weighted
@@ -87,17 +88,21 @@ def cross_validate(
         y = labels_of(estimator.read(X, None))
     asked = _asked(estimator, X, y, groups, scoring, cv, params)
     others |= {"cv": asked.splits, "params": asked.later}
-    learned = weighted(estimator.read(X, y), asked.fit.get("sample_weight"))
     parts = [train for train, _ in asked.splits]
+    workers = _workers(estimator, n_jobs, sum(map(len, parts)) * estimator.epochs)
     begin = time.perf_counter()
-    sets = sets_of(learned, parts)
-    if asked.fit.keys() - {"sample_weight"} or not can_share(estimator, learned, sets):
+    with started_ahead(int(_starts_early(estimator, workers, len(parts)))) as ahead:
+        learned = weighted(estimator.read(X, y), asked.fit.get("sample_weight"))
+        sets = sets_of(learned, parts)
+        is_usual = not asked.fit.keys() - {"sample_weight"}
+        is_joint = is_usual and can_share(estimator, learned, sets)
+        if is_joint:
+            fitted = fit_folds(
+                estimator, learned, parts, sets, workers,
+                with_signal=_is_kept(scoring, others), ahead=ahead,
+            )  # fmt: skip
+    if not is_joint:
         return dict(model_selection.cross_validate(estimator, X, y, n_jobs=n_jobs, **others))
-    passes = sum(map(len, parts)) * estimator.epochs
-    fitted = fit_folds(
-        estimator, learned, parts, sets, _workers(estimator, n_jobs, passes),
-        with_signal=_is_kept(scoring, others),
-    )  # fmt: skip
     seconds = (time.perf_counter() - begin) / len(parts)
     found = model_selection.cross_validate(_Fitted(estimator, iter(fitted)), X, y, **others)
     found["fit_time"] = np.full(len(parts), seconds)
@@ -144,6 +149,13 @@ def _workers(estimator: GraphEstimator, n_jobs: int | None, passes: int) -> int:
     if n_jobs is None and asked is None and not backend.nesting_level:
         return Host.here().cores if passes >= LONG else 1
     return int(effective_n_jobs(n_jobs))
+
+
+def _starts_early(estimator: GraphEstimator, workers: int, folds: int) -> bool:
+    """Say whether one more process is needed: it starts while graphs are read."""
+    from ..experiments.devices import resolve_device
+
+    return workers > 1 and folds > 1 and resolve_device(str(estimator.device)) == "cpu"
 
 
 def _is_kept(scoring: Any, others: Mapping[str, Any]) -> bool:

@@ -1,5 +1,6 @@
 """Several fits of one estimator, on parts of one data set, as lanes of one training."""
 
+from collections import deque
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ from ..errors import GnnVpaError
 from ..graphs import FeatureKind, GraphSet, Split, subset
 from ..trained import Encoding, encoding_of, model_of, validation_split
 from ..training import Lane, fit
+from ..training.workers import Started
 from .base import GraphEstimator
 from .reading import Learned
 
@@ -27,6 +29,7 @@ def fit_folds(
     dtype: torch.dtype = torch.float32,
     *,
     with_signal: bool = True,
+    ahead: deque[Started] | None = None,
 ) -> list[Estimator | GnnVpaError]:
     """Fit a clone of an estimator to each part of the graphs.
 
@@ -40,6 +43,7 @@ def fit_folds(
         workers: Number of processes that divide the trainings on the CPU.
         dtype: Type of weights.
         with_signal: Whether the models' records are to have the signal in their networks.
+        ahead: Processes that were started before, see `training.fit`.
 
     Returns:
         The clones, fitted; in the place of one that cannot be fitted, why.
@@ -69,6 +73,7 @@ def fit_folds(
             workers=workers,
             dtype=dtype,
             keep_weights=True,
+            ahead=ahead,
         )
         for (number, lane), outcome in zip(local.items(), outcomes, strict=True):
             graphs = sets[number]

@@ -49,7 +49,8 @@ class MLP(NamedTuple):
     Attributes:
         offset: ``[L, in]``, which the first norm takes out again.
         inner: ``norm_1``.
-        last: ``W [blocks, mid, in]`` (a block is a lane on the CPU) and ``b [L, mid]``, which the second norm takes out again.
+        last: ``W [blocks, mid, in]`` and ``b [L, mid]``, which the second norm takes out again. On
+            the CPU a block is a lane.
         outer: ``norm_2``.
         following: ``V [blocks, out, mid]``; None: there is no ``y``.
     """
@@ -81,12 +82,12 @@ class MLP(NamedTuple):
         """Return both for lanes of equally many rows on the CPU."""
         norms = (self.inner, self.outer)
         affine = [[w.unsqueeze(1) for w in (norm.weight, norm.bias)] for norm in norms]
-        out, ahead, *moments = LaneMLP.apply(  # type: ignore[no-untyped-call]
+        out, ahead, mean, var, outer_mean, outer_var = LaneMLP.apply(  # type: ignore[no-untyped-call]
             by_lane(x, len(self.offset)), rows.share, *affine[0], self.last.weight, *affine[1],
             self.following, (self.inner.eps, self.outer.eps),
         )  # fmt: skip
-        self.inner.follow(*moments[:2], rows, self.offset)
-        self.outer.follow(*moments[2:], rows, self.last.bias)
+        self.inner.follow(mean, var, rows, self.offset)
+        self.outer.follow(outer_mean, outer_var, rows, self.last.bias)
         return out.flatten(0, 1), None if ahead is None else ahead.flatten(0, 1)
 
 

@@ -58,8 +58,10 @@ class LaneMLP(torch.autograd.Function):
         by_following = None
         if grad_ahead is not None:
             by_following = torch.bmm(grad_ahead.mT, out)
-            whole = torch.bmm(grad_ahead, following) if grad is None else None
-            grad = torch.baddbmm(grad, grad_ahead, following) if whole is None else whole
+            if grad is None:
+                grad = torch.bmm(grad_ahead, following)
+            else:
+                grad = torch.baddbmm(grad, grad_ahead, following)
         if grad is None:
             return (None,) * 9
         grad, room = _masked(grad, out, 0), torch.empty_like(z)

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import nullcontext
 from itertools import groupby, pairwise
@@ -25,7 +26,7 @@ from .room import usable_memory
 from .seldom import Seldom
 from .tables import Tables, tables
 from .task import Curves, Lane, Outcome, Protocol, Task, Training
-from .workers import Job, Report, one_thread, started_ahead, train_in_processes
+from .workers import Job, Report, Started, one_thread, started_ahead, train_in_processes
 
 _log = logging.getLogger("gnn_vpa")
 CACHED_ROWS = 8192  # rows of features of width 64 that stay in a core's cache
@@ -48,6 +49,7 @@ def fit(
     workers: int | None = None,
     keep_weights: bool = False,
     curves: Callable[[Sequence[int], Sequence[Curves]], None] | None = None,
+    ahead: deque[Started] | None = None,
 ) -> list[Outcome]:
     """Train a model on every lane, and choose each lane's epoch by its validation score.
 
@@ -77,6 +79,8 @@ def fit(
         curves: Called about once a second with the places of some trainings among those that are
             returned, and the curves of each so far, ``[3, epochs]``: training loss, validation and
             test score. The last loss of one that has diverged is not finite.
+        ahead: Processes that were started before, see `started_ahead`; None: one that is needed
+            starts while the tables are made.
 
     Returns:
         The outcomes, in the order of the lanes; of several tasks one after the other.
@@ -124,7 +128,8 @@ def fit(
     # One more process is needed where there are two trainings, and ready when the tables are.
     is_shared = (workers or 1) > 1 and len(order) - len(saved.outcomes) > 1
     early = is_shared and not any(elsewhere(own.model) for own in tasks)
-    with one_thread() if workers else nullcontext(), started_ahead(int(early)) as ahead:
+    starting = started_ahead(int(early)) if ahead is None else nullcontext(ahead)
+    with one_thread() if workers else nullcontext(), starting as started:
         for kind in kinds:
             own = [trainings[n] for n in order[place : place + len(kind) * len(lanes)]]
             family = _family(
@@ -133,7 +138,7 @@ def fit(
             )  # fmt: skip
             jobs = _unfinished(family.groups(own), place, saved, is_watched=curves is not None)
             count = family.processes(workers)
-            train_in_processes(family.train, jobs, count, saved.keep, tell, ahead)
+            train_in_processes(family.train, jobs, count, saved.keep, tell, started)
             place += len(own)
     by_training = {order[place]: outcome for place, outcome in saved.outcomes.items()}
     return [by_training[number] for number in range(len(trainings))]
