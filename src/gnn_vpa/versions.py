@@ -1,6 +1,7 @@
 """The versions that numbers may depend on."""
 
 import platform
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import gnn_vpa
@@ -15,7 +16,13 @@ def versions() -> dict[str, str]:
         >>> list(versions())[:3]
         ['gnn-vpa', 'python', 'torch']
     """
-    found = {"gnn-vpa": gnn_vpa.__version__, "python": platform.python_version()}
+    return {"gnn-vpa": gnn_vpa.__version__, "python": platform.python_version(), **_libraries()}
+
+
+@cache
+def _libraries() -> dict[str, str]:
+    """Look them up once: each is read out of a file."""
+    found = {}
     for name in _LIBRARIES:
         try:
             found[name] = version(name)

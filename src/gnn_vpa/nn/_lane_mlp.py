@@ -62,9 +62,12 @@ class LaneMLP(torch.autograd.Function):
                 grad = torch.bmm(grad_ahead, following)
             else:
                 grad = torch.baddbmm(grad, grad_ahead, following)
-        if grad is None:
+            _masked.grad_input(grad, out, 0, grad_input=grad)
+        elif grad is not None:
+            grad = _masked(grad, out, 0)
+        else:
             return (None,) * 9
-        grad, room = _masked(grad, out, 0), torch.empty_like(z)
+        room = torch.empty_like(z)
         grad_z, *by_outer = derivative(
             grad, z, share, outer_scale, outer_mean, outer_var, ctx.eps[1], room
         )
