@@ -108,7 +108,7 @@ def signal_of(estimator: GraphClassifier, X: Any, y: Any = None) -> float:
     ],
     ids=["default", "name", "names", "function", "functions", "estimators"],
 )
-def test_the_signal_is_measured_where_somebody_may_see_it(
+def test_records_are_full_where_somebody_may_see_them(
     classifier: GraphClassifier,
     graphs: list[Data],
     labels: np.ndarray,
@@ -117,9 +117,12 @@ def test_the_signal_is_measured_where_somebody_may_see_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen, measure = [], signals.layer_variances
+    records, make = [], train_one._record
     monkeypatch.setattr(train_one, "layer_variances", lambda *a: (seen.append(a), measure(*a))[1])
+    monkeypatch.setattr(train_one, "_record", lambda *a: (records.append(make(*a)), records[-1])[1])
     cross_validate(classifier.set_params(epochs=1), graphs, labels, cv=2, **options)
     assert len(seen) == (2 if measured else 0)
+    assert [bool(record.data.content) for record in records] == [measured, measured]
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

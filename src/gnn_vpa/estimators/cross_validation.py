@@ -99,7 +99,7 @@ def cross_validate(
         if is_joint:
             fitted = fit_folds(
                 estimator, learned, parts, sets, workers,
-                with_signal=_is_kept(scoring, others), ahead=ahead,
+                in_full=_is_kept(scoring, others), ahead=ahead,
             )  # fmt: skip
     if not is_joint:
         return dict(model_selection.cross_validate(estimator, X, y, n_jobs=n_jobs, **others))

@@ -28,7 +28,7 @@ def fit_folds(
     workers: int,
     dtype: torch.dtype = torch.float32,
     *,
-    with_signal: bool = True,
+    in_full: bool = True,
     ahead: deque[Started] | None = None,
 ) -> list[Estimator | GnnVpaError]:
     """Fit a clone of an estimator to each part of the graphs.
@@ -42,7 +42,7 @@ def fit_folds(
         sets: … and as data sets, see `sets_of`.
         workers: Number of processes that divide the trainings on the CPU.
         dtype: Type of weights.
-        with_signal: Whether the models' records are to have the signal in their networks.
+        in_full: Whether somebody gets to see the models' records, see `model_of`.
         ahead: Processes that were started before, see `training.fit`.
 
     Returns:
@@ -80,7 +80,7 @@ def fit_folds(
             try:
                 model = model_of(
                     graphs, first.task, first.protocol, lane, outcome,
-                    has_test=False, with_signal=with_signal,
+                    has_test=False, in_full=in_full,
                 )  # fmt: skip
             except GnnVpaError as error:
                 fitted[number] = error

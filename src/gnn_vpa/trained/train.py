@@ -102,7 +102,7 @@ def model_of(
     *,
     has_test: bool = True,
     column: str | None = None,
-    with_signal: bool = True,
+    in_full: bool = True,
 ) -> TrainedModel:
     """Return the model that a training came to.
 
@@ -114,7 +114,8 @@ def model_of(
         outcome: What it came to, with weights.
         has_test: Whether the lane's test graphs took no part in the training.
         column: What was learned of each graph, as users call it.
-        with_signal: Whether to measure the signal in the network for its record.
+        in_full: Whether its record is to have what takes time: the checksum of the graphs, and the
+            signal in the network. Not for a model that nobody gets to see.
 
     Raises:
         GnnVpaError: The training diverged.
@@ -144,9 +145,10 @@ def model_of(
     units = None
     if target.kind == "regression":
         units = Units(*(p.to(dtype) for p in moments(graphs.y[lane.split.train].double())))
-    record = _record(graphs, protocol, lane, outcome, has_test)
+    content = graphs.checksum() if in_full else ""
+    record = _record(graphs, content, protocol, lane, outcome, has_test)
     model = TrainedModel(module, task, protocol, encoding, target, record, units)
-    if with_signal:
+    if in_full:
         model.record = replace(record, signal=layer_variances(model, graphs))
     return model
 
@@ -198,7 +200,12 @@ def validation_split(y: Tensor, fraction: float = VALIDATION_FRACTION, seed: int
 
 
 def _record(
-    graphs: GraphSet, protocol: Protocol, lane: Lane, outcome: Outcome, has_test: bool
+    graphs: GraphSet,
+    content: str,
+    protocol: Protocol,
+    lane: Lane,
+    outcome: Outcome,
+    has_test: bool,
 ) -> Record:
     metric = metric_for(protocol.metric, graphs.kind)
     assert outcome.predictions is not None
@@ -208,7 +215,7 @@ def _record(
     interval, by = interval_of(metric, graphs.y[ids], said)
     data = DataRecord(
         graphs.name,
-        graphs.checksum(),
+        content,
         graphs.num_graphs,
         graphs.num_nodes,
         graphs.num_edges,
