@@ -1,7 +1,7 @@
 """Sums on the CPU by ``embedding_bag``, all constants put together as one weight for each edge.
 
 A node's own features come along an edge to itself: to add them afterwards would be to go through
-all features once more.
+all features once more. Calls of NumPy are few, as a batch is used once.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ._cache import Mark
-from ._counting import Ints, by_row, largest
+from ._counting import Ints, by_row, largest, transposed
 from ._cpu import LONG, whole_bags
 from ._csr import CSR, compressed, longest_of
 from ._graph import Graph, trainable
@@ -27,22 +27,12 @@ class Bags(ABC):
     """A sum over a graph and its transpose.
 
     Args:
-        ends: Source and target of each edge.
-        value: Of each of them; None: all are 1, and the edges are those of the graph.
-        longest: An upper bound of the number of edges of a target.
-        graph: That the sum is over.
+        to_targets: The edges by target.
+        mark: That of the weights that the sum was given, if any.
     """
 
-    def __init__(
-        self, graph: Graph, ends: tuple[Ints, Ints], value: NDArray[Any] | None, longest: int
-    ) -> None:
-        self.ends, self.value = ends, value
-        source, target = ends
-        self.to_targets: Rows = (
-            (None, graph.by_target)
-            if value is None
-            else _grouped(target, source, graph.num_targets, value, longest)
-        )
+    def __init__(self, to_targets: Rows, mark: Mark | None = None) -> None:
+        self.to_targets, self.mark = to_targets, mark
         self.to_sources: Rows | None = None  # made when a gradient is asked for
 
     def there(self, x: Tensor, graph: Graph) -> Tensor:
@@ -61,12 +51,13 @@ class Bags(ABC):
         """Return the same, where it is differentiated again, or traced."""
 
     def _turned(self, graph: Graph) -> Rows:
-        if self.value is None:
+        value, csr = self.to_targets
+        if value is None:
             return None, graph.by_source
-        if graph.is_readout:  # each node is the source of one edge
-            return torch.from_numpy(self.value), graph.by_source
-        source, target = self.ends
-        return _grouped(source, target, graph.num_sources, self.value)
+        by_target = csr.rowptr.numpy(), csr.col.numpy(), value.numpy()
+        ends, target, moved = transposed(*by_target, graph.num_sources)
+        longest = len(target) if len(target) <= LONG else longest_of(ends)
+        return torch.from_numpy(moved), compressed(ends, target, None, longest)
 
 
 class Powers(Bags):
@@ -81,19 +72,22 @@ class Powers(Bags):
         mark: Mark | None,
         own: float,
     ) -> None:
-        self.exponent, self.weight, self.mark, self.own = exponent, weight, mark, own
+        self.exponent, self.weight, self.own = exponent, weight, own
         if exponent == 0 and weight is None and not own:
-            super().__init__(graph, graph.ends, None, 0)
+            super().__init__((None, graph.by_target))
             return
-        ends = _with_loops(*graph.ends, graph) if own else graph.ends
-        counts = np.bincount(graph.ends[1], minlength=graph.num_targets)
-        longest = largest(counts)
-        value = power_of_lengths(counts, longest, exponent, dtype).take(ends[1])
-        if weight is not None:  # a change of it before the backward pass is none of this sum
-            value[: graph.num_edges] *= weight.numpy()
+        given = None if weight is None else weight.numpy()
+        ends, source, given = _by_target(graph, given, has_loops=own != 0)
+        lengths = ends[1:] - ends[:-1]
+        longest = largest(lengths)
+        counts = lengths - 1 if own else lengths
+        value = power_of_lengths(counts, longest, exponent, dtype).repeat(lengths)
+        if given is not None:  # a change of it before the backward pass is none of this sum
+            value *= given
         if own:
-            value[graph.num_edges :] = own
-        super().__init__(graph, ends, value, longest + 1)
+            value[ends[1:] - 1] = own
+        rows = torch.from_numpy(value), compressed(ends, source, None, longest)
+        super().__init__(rows, mark)
 
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
         factor = None if self.exponent == 0 else graph.scale(self.exponent, g.dtype)
@@ -118,15 +112,17 @@ class Normalised(Bags):
             own[source[is_loop]] = 1
             source, target = source[~is_loop], target[~is_loop]
             self.others = torch.from_numpy(~is_loop)
-        counts = np.bincount(target, minlength=graph.num_targets) + own * own
+        source, target = _with_loops(source, target, graph.num_targets)
+        ends, source, _ = by_row(target, source, graph.num_targets, _nothing(source))
+        lengths = ends[1:] - ends[:-1]
+        counts = lengths - 1 + own * own
         longest = largest(counts)
         self.root = power_of_lengths(counts, longest, 0.25, dtype)
         self.own = own * self.root * self.root
-        source, target = ends = _with_loops(source, target, graph)
-        value = self.root.take(source)
-        value *= self.root.take(target)
-        value[-graph.num_targets :] = self.own
-        super().__init__(graph, ends, value, longest)
+        value = self.root.repeat(lengths)
+        value *= self.root.take(source)
+        value[ends[1:] - 1] = self.own
+        super().__init__((torch.from_numpy(value), compressed(ends, source, None, longest)))
 
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
         root, own = (torch.from_numpy(part).to(g).unsqueeze(1) for part in (self.root, self.own))
@@ -148,18 +144,32 @@ def turned_sum(g: Tensor, graph: Graph, weight: Tensor | None, factor: Tensor | 
     return spmm(g.unsqueeze(1), weight, None, factor, *operands).squeeze(1)
 
 
-def _with_loops(source: Ints, target: Ints, graph: Graph) -> tuple[Ints, Ints]:
+def _by_target(
+    graph: Graph, weight: NDArray[Any] | None, has_loops: bool
+) -> tuple[Ints, Ints, NDArray[Any] | None]:
+    """Return pointers, sources and weights by target; with a loop of each node as its last edge."""
+    if graph.is_grouped and not has_loops:
+        csr = graph.by_target
+        if weight is not None and csr.edge is not None:
+            weight = weight.take(csr.edge.numpy())
+        return csr.rowptr.numpy(), csr.col.numpy(), weight
+    source, target = graph.ends
+    if has_loops:
+        assert graph.num_sources == graph.num_targets
+        source, target = _with_loops(source, target, graph.num_targets)
+        if weight is not None:
+            weight = np.concatenate([weight, np.zeros(graph.num_targets, weight.dtype)])
+    value = _nothing(source) if weight is None else weight
+    ends, source, value = by_row(target, source, graph.num_targets, value)
+    return ends, source, None if weight is None else value
+
+
+def _with_loops(source: Ints, target: Ints, num_nodes: int) -> tuple[Ints, Ints]:
     """Put an edge from each node to itself behind edges."""
-    assert graph.num_sources == graph.num_targets
-    nodes = np.arange(graph.num_targets, dtype=target.dtype)
+    nodes = np.arange(num_nodes, dtype=target.dtype)
     return np.concatenate([source, nodes]), np.concatenate([target, nodes])
 
 
-def _grouped(
-    row: Ints, col: Ints, num_rows: int, value: NDArray[Any], longest: int | None = None
-) -> Rows:
-    """Group edges with their weights by row."""
-    ends, other, value = by_row(row, col, num_rows, value)
-    if longest is None:
-        longest = len(other) if len(other) <= LONG else longest_of(ends)
-    return torch.from_numpy(value), compressed(ends, other, None, longest)
+def _nothing(edges: Ints) -> NDArray[Any]:
+    """Stand for values of edges that nobody reads."""
+    return np.empty(len(edges), np.int8)

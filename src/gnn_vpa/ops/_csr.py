@@ -182,8 +182,11 @@ def _check_end(name: str, index: Ints, size: int) -> None:
 
 def check_below(edges: Tensor, num_sources: int, num_targets: int) -> None:
     """Raise unless indices on the CPU are in range: of edges ``[2, E]``, or targets ``[S]``."""
-    ends = edges.numpy()
-    if edges.dim() == 1:
+    _check_ends(edges.numpy(), num_sources, num_targets)
+
+
+def _check_ends(ends: Ints, num_sources: int, num_targets: int) -> None:
+    if ends.ndim == 1:
         _check_end("target", ends, num_targets)
     elif num_sources != num_targets or not _are_below(ends, num_targets):
         _check_end("source", ends[0], num_sources)
@@ -198,9 +201,10 @@ def ends_of(edges: Tensor, num_sources: int, num_targets: int) -> tuple[Ints, In
         num_sources: Number of sources.
         num_targets: Number of targets.
     """
-    check_below(edges, num_sources, num_targets)
-    ends = edges.numpy().astype(_narrowest(edges.shape[-1], num_sources, num_targets), order="C")
-    if edges.dim() == 1:
+    given = edges.numpy()
+    _check_ends(given, num_sources, num_targets)
+    ends = given.astype(_narrowest(given.shape[-1], num_sources, num_targets), order="C")
+    if ends.ndim == 1:
         return np.arange(len(ends), dtype=ends.dtype), ends
     return ends[0], ends[1]
 

@@ -202,10 +202,7 @@ class Graph:
     def _readout_on_host(cls, batch: Tensor, num_graphs: int) -> Graph:
         """Make the graph of a readout on the CPU, of which nothing but its ends is needed yet."""
         source, target = ends_of(batch, len(batch), num_graphs)
-        # Grouped by source a readout is what was given: an edge for each node.
-        pointers = np.arange(len(source) + 1, dtype=source.dtype)
-        by_source = compressed(pointers, target, None, 1)
-        graph = cls.from_csr(None, by_source, (len(source), num_graphs))
+        graph = cls.from_csr(None, None, (len(source), num_graphs))
         graph._ends = source, target
         graph._is_whole, graph.is_readout = len(source) > 0, True
         return graph
@@ -256,12 +253,24 @@ class Graph:
         if self._by_source is not None:
             return self._by_source
         with trainable():
-            by_source = transpose(self.by_target, self.num_sources)
+            by_source = self._single() or transpose(self.by_target, self.num_sources)
             if not is_on_host(by_source.col):  # there it is measured already
                 by_source = measured(by_source)
         if not _is_transformed():
             self._by_source = by_source
         return by_source
+
+    def _single(self) -> CSR | None:
+        """Return a readout grouped by source, which is what was given: an edge for each node."""
+        if not self.is_readout or self._ends is None:
+            return None
+        node, batch = self._ends
+        return compressed(np.arange(len(node) + 1, dtype=node.dtype), batch, None, 1)
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether the edges have been grouped by target."""
+        return self._by_target is not None
 
     @property
     def is_whole(self) -> bool:
