@@ -1,7 +1,7 @@
 """Compressed rows: the one form in which kernels see a graph."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import torch
@@ -207,6 +207,27 @@ def ends_of(edges: Tensor, num_sources: int, num_targets: int) -> tuple[Ints, In
     if ends.ndim == 1:
         return np.arange(len(ends), dtype=ends.dtype), ends
     return ends[0], ends[1]
+
+
+def rows_of(matrix: Tensor) -> CSR:
+    """Return the rows of a CSR matrix on the CPU: copies, in range and of the narrowest type."""
+    pointer, col = matrix.crow_indices().numpy(), matrix.col_indices().numpy()
+    dtype = _narrowest(len(col), *matrix.shape)
+    lengths = pointer[1:] - pointer[:-1]
+    ends = pointer.item(0), pointer.item(-1)
+    if ends != (0, len(col)) or not _are_below(lengths, len(col) + 1):  # none is negative
+        refuse_pointers()
+    _check_end("source", col, matrix.shape[1])
+    longest = _counting.largest(lengths) if lengths.size > 0 else 0
+    return compressed(pointer.astype(dtype), col.astype(dtype), None, longest)
+
+
+def refuse_pointers() -> NoReturn:
+    """Say that the pointers of a sparse matrix are none."""
+    raise UsageError(
+        "graph: the sparse tensor's compressed index does not ascend from 0 to its number of "
+        "values. Build it with check_invariants=True to see where."
+    )
 
 
 def compressed(rowptr: Ints, col: Ints, edge: Ints | None, longest: int) -> CSR:

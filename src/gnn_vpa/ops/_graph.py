@@ -25,6 +25,7 @@ from ._csr import (
     measured,
     moved,
     rows,
+    rows_of,
     transpose,
 )
 from ._edge_index import grouped_both, is_edge_index
@@ -128,6 +129,16 @@ class Graph:
         graph._start()
         graph.multiplicity = None
         graph._take_list(edge_index, num_nodes)
+        return graph
+
+    @classmethod
+    def of_rows(cls, matrix: Tensor) -> Graph:
+        """Make the graph of a CSR matrix on the CPU, which is grouped; its values do not matter."""
+        num_targets, num_sources = matrix.shape
+        with trainable():
+            by_target = rows_of(matrix)
+        graph = cls.from_csr(by_target, None, (num_sources, num_targets))
+        graph._is_whole = len(by_target.col) > 0
         return graph
 
     @classmethod
@@ -235,11 +246,13 @@ class Graph:
     def ends(self) -> tuple[Ints, Ints]:
         """Source and target of each edge on the CPU, as the edges were given."""
         if self._ends is None:
-            _, source, edge, _ = self.by_target
-            if edge is not None:
-                with trainable():
-                    source = torch.empty_like(source).scatter_(0, edge.long(), source)
-            self._ends = source.numpy(), self.edge_targets.numpy()
+            csr = self.by_target
+            source, lengths = csr.col.numpy(), np.diff(csr.rowptr.numpy())
+            target = np.arange(len(lengths), dtype=source.dtype).repeat(lengths)
+            if csr.edge is not None:
+                order = csr.edge.numpy().argsort()
+                source, target = source.take(order), target.take(order)
+            self._ends = source, target
         return self._ends
 
     @property
