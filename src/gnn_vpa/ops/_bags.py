@@ -15,7 +15,7 @@ from torch import Tensor
 from ._cache import Mark
 from ._counting import Ints, by_row, largest, transposed
 from ._cpu import LONG, whole_bags
-from ._csr import CSR, compressed, longest_of
+from ._csr import CSR, compressed, longest_of, looped
 from ._graph import Graph, trainable
 from ._operators import spmm
 from ._power import power_of_lengths
@@ -77,7 +77,7 @@ class Powers(Bags):
             super().__init__((None, graph.by_target))
             return
         given = None if weight is None else weight.numpy()
-        ends, source, given = _by_target(graph, given, has_loops=own != 0)
+        ends, source, given = rows_by_target(graph, given, has_loops=own != 0)
         lengths = ends[1:] - ends[:-1]
         longest = largest(lengths)
         counts = lengths - 1 if own else lengths
@@ -112,7 +112,7 @@ class Normalised(Bags):
             own[source[is_loop]] = 1
             source, target = source[~is_loop], target[~is_loop]
             self.others = torch.from_numpy(~is_loop)
-        source, target = _with_loops(source, target, graph.num_targets)
+        source, target = looped(source, target, graph.num_targets)
         ends, source, _ = by_row(target, source, graph.num_targets, _nothing(source))
         lengths = ends[1:] - ends[:-1]
         counts = lengths - 1 + own * own
@@ -144,7 +144,7 @@ def turned_sum(g: Tensor, graph: Graph, weight: Tensor | None, factor: Tensor | 
     return spmm(g.unsqueeze(1), weight, None, factor, *operands).squeeze(1)
 
 
-def _by_target(
+def rows_by_target(
     graph: Graph, weight: NDArray[Any] | None, has_loops: bool
 ) -> tuple[Ints, Ints, NDArray[Any] | None]:
     """Return pointers, sources and weights by target; with a loop of each node as its last edge."""
@@ -156,18 +156,12 @@ def _by_target(
     source, target = graph.ends
     if has_loops:
         assert graph.num_sources == graph.num_targets
-        source, target = _with_loops(source, target, graph.num_targets)
+        source, target = looped(source, target, graph.num_targets)
         if weight is not None:
             weight = np.concatenate([weight, np.zeros(graph.num_targets, weight.dtype)])
     value = _nothing(source) if weight is None else weight
     ends, source, value = by_row(target, source, graph.num_targets, value)
     return ends, source, None if weight is None else value
-
-
-def _with_loops(source: Ints, target: Ints, num_nodes: int) -> tuple[Ints, Ints]:
-    """Put an edge from each node to itself behind edges."""
-    nodes = np.arange(num_nodes, dtype=target.dtype)
-    return np.concatenate([source, nodes]), np.concatenate([target, nodes])
 
 
 def _nothing(edges: Ints) -> NDArray[Any]:

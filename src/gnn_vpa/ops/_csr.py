@@ -209,6 +209,12 @@ def ends_of(edges: Tensor, num_sources: int, num_targets: int) -> tuple[Ints, In
     return ends[0], ends[1]
 
 
+def looped(source: Ints, target: Ints, num_nodes: int) -> tuple[Ints, Ints]:
+    """Put an edge from each node to itself behind edges on the CPU."""
+    nodes = np.arange(num_nodes, dtype=target.dtype)
+    return np.concatenate([source, nodes]), np.concatenate([target, nodes])
+
+
 def rows_of(matrix: Tensor) -> CSR:
     """Return the rows of a CSR matrix on the CPU: copies, in range and of the narrowest type."""
     pointer, col = matrix.crow_indices().numpy(), matrix.col_indices().numpy()

@@ -22,6 +22,7 @@ from ._csr import (
     is_on_host,
     is_plain_list,
     is_readable,
+    looped,
     measured,
     moved,
     rows,
@@ -256,6 +257,21 @@ class Graph:
         return self._ends
 
     @property
+    def with_loops(self) -> Graph:
+        """On the CPU: the edges that are no self-loops, and one of each node behind them."""
+        known: Graph | None = self.ways.get("with loops")
+        if known is None:
+            source, target = self.ends
+            is_loop = source == target
+            if is_loop.any():
+                source, target = source[~is_loop], target[~is_loop]
+            known = Graph.from_csr(None, None, (self.num_sources, self.num_targets))
+            known._ends = looped(source, target, min(self.num_sources, self.num_targets))
+            known._is_whole = len(known._ends[0]) > 0
+            self.ways["with loops"] = known
+        return known
+
+    @property
     def degree(self) -> Tensor:
         """Number of in-neighbours of each target, ``[num_targets]``."""
         return self.by_target.rowptr.diff()
@@ -282,8 +298,13 @@ class Graph:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether the edges have been grouped by target."""
+        """Whether the edges have been grouped by target …"""
         return self._by_target is not None
+
+    @property
+    def is_turned(self) -> bool:
+        """… and by source."""
+        return self._by_source is not None
 
     @property
     def is_whole(self) -> bool:

@@ -30,6 +30,7 @@ from ._graph import trainable as trainable
 from ._norm import normed as normed
 from ._operators import sddmm as sddmm
 from ._parts import attend_by_parts as attend_by_parts
+from ._parts import attend_by_vectors as attend_by_vectors
 from ._power import power as power
 from ._script import raise_unscriptable as raise_unscriptable
 from ._short import is_untraced as is_untraced
@@ -47,6 +48,7 @@ __all__ = [
     "as_graph",
     "attend_by_parts",
     "attend_by_power",
+    "attend_by_vectors",
     "by_row",
     "check_below",
     "check_device",
