@@ -27,12 +27,21 @@ class Bags(ABC):
     """A sum over a graph and its transpose.
 
     Args:
-        to_targets: The edges by target.
+        graph: The graph.
+        rows: Pointers, sources and weights by target; None: the graph's, and all weights are 1.
+        longest: An upper bound of the number of edges of a target.
         mark: That of the weights that the sum was given, if any.
     """
 
-    def __init__(self, to_targets: Rows, mark: Mark | None = None) -> None:
-        self.to_targets, self.mark = to_targets, mark
+    def __init__(
+        self,
+        graph: Graph,
+        rows: tuple[Ints, Ints, NDArray[Any]] | None,
+        longest: int = 0,
+        mark: Mark | None = None,
+    ) -> None:
+        self.rows, self.mark = rows, mark
+        self.to_targets = (None, graph.by_target) if rows is None else _as_rows(*rows, longest)
         self.to_sources: Rows | None = None  # made when a gradient is asked for
 
     def there(self, x: Tensor, graph: Graph) -> Tensor:
@@ -51,13 +60,11 @@ class Bags(ABC):
         """Return the same, where it is differentiated again, or traced."""
 
     def _turned(self, graph: Graph) -> Rows:
-        value, csr = self.to_targets
-        if value is None:
+        if self.rows is None:
             return None, graph.by_source
-        by_target = csr.rowptr.numpy(), csr.col.numpy(), value.numpy()
-        ends, target, moved = transposed(*by_target, graph.num_sources)
+        ends, target, value = transposed(*self.rows, graph.num_sources)
         longest = len(target) if len(target) <= LONG else longest_of(ends)
-        return torch.from_numpy(moved), compressed(ends, target, None, longest)
+        return _as_rows(ends, target, value, longest)
 
 
 class Powers(Bags):
@@ -74,20 +81,19 @@ class Powers(Bags):
     ) -> None:
         self.exponent, self.weight, self.own = exponent, weight, own
         if exponent == 0 and weight is None and not own:
-            super().__init__((None, graph.by_target))
+            super().__init__(graph, None)
             return
         given = None if weight is None else weight.numpy()
         ends, source, given = rows_by_target(graph, given, has_loops=own != 0)
         lengths = ends[1:] - ends[:-1]
         longest = largest(lengths)
-        counts = lengths - 1 if own else lengths
-        value = power_of_lengths(counts, longest, exponent, dtype).repeat(lengths)
+        loops = -1 if own else 0  # which are no neighbours
+        value = power_of_lengths(lengths, longest, exponent, dtype, loops).repeat(lengths)
         if given is not None:  # a change of it before the backward pass is none of this sum
             value *= given
         if own:
-            value[ends[1:] - 1] = own
-        rows = torch.from_numpy(value), compressed(ends, source, None, longest)
-        super().__init__(rows, mark)
+            value[ends[:-1]] = own
+        super().__init__(graph, (ends, source, value), longest, mark)
 
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
         factor = None if self.exponent == 0 else graph.scale(self.exponent, g.dtype)
@@ -105,29 +111,38 @@ class Normalised(Bags):
     def __init__(self, graph: Graph, fill: int, dtype: Any) -> None:
         source, target = graph.ends
         is_loop = source == target
-        own: Any = fill
+        self.own: Any = fill  # the weight of a self-loop: of all, or of each
         self.others: Tensor | None = None  # of each edge whether it is no self-loop; None: all
         if is_loop.any():
-            own = np.full(graph.num_targets, fill)
-            own[source[is_loop]] = 1
+            self.own = np.full(graph.num_targets, fill)
+            self.own[source[is_loop]] = 1
             source, target = source[~is_loop], target[~is_loop]
             self.others = torch.from_numpy(~is_loop)
         source, target = looped(source, target, graph.num_targets)
         ends, source, _ = by_row(target, source, graph.num_targets, _nothing(source))
         lengths = ends[1:] - ends[:-1]
-        counts = lengths - 1 + own * own
-        longest = largest(counts)
-        self.root = power_of_lengths(counts, longest, 0.25, dtype)
-        self.own = own * self.root * self.root
+        most = fill * fill - 1  # that a self-loop adds beyond 1
+        longest = largest(lengths) + most
+        if self.others is None:
+            self.root = power_of_lengths(lengths, longest, 0.25, dtype, most)
+        else:
+            masses = lengths + self.own * self.own
+            self.root = power_of_lengths(masses, longest + 1, 0.25, dtype, -1)
         value = self.root.repeat(lengths)
         value *= self.root.take(source)
-        value[ends[1:] - 1] = self.own
-        super().__init__((torch.from_numpy(value), compressed(ends, source, None, longest)))
+        if fill != 1:
+            value[ends[:-1]] *= self.own
+        super().__init__(graph, (ends, source, value), longest)
 
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
-        root, own = (torch.from_numpy(part).to(g).unsqueeze(1) for part in (self.root, self.own))
+        loops = self.own * self.root * self.root
+        root, own = (torch.from_numpy(part).to(g).unsqueeze(1) for part in (self.root, loops))
         others = None if self.others is None else self.others.to(g.dtype)
         return root * turned_sum(g, graph, others, root) + own * g
+
+
+def _as_rows(ends: Ints, other: Ints, value: NDArray[Any], longest: int) -> Rows:
+    return torch.from_numpy(value), compressed(ends, other, None, longest)
 
 
 def turned_sum(g: Tensor, graph: Graph, weight: Tensor | None, factor: Tensor | None) -> Tensor:
@@ -147,7 +162,7 @@ def turned_sum(g: Tensor, graph: Graph, weight: Tensor | None, factor: Tensor | 
 def rows_by_target(
     graph: Graph, weight: NDArray[Any] | None, has_loops: bool
 ) -> tuple[Ints, Ints, NDArray[Any] | None]:
-    """Return pointers, sources and weights by target; with a loop of each node as its last edge."""
+    """Return pointers, sources and weights by target; with a loop of each node as its first edge."""
     if graph.is_grouped and not has_loops:
         csr = graph.by_target
         if weight is not None and csr.edge is not None:
@@ -158,7 +173,7 @@ def rows_by_target(
         assert graph.num_sources == graph.num_targets
         source, target = looped(source, target, graph.num_targets)
         if weight is not None:
-            weight = np.concatenate([weight, np.zeros(graph.num_targets, weight.dtype)])
+            weight = np.concatenate([np.zeros(graph.num_targets, weight.dtype), weight])
     value = _nothing(source) if weight is None else weight
     ends, source, value = by_row(target, source, graph.num_targets, value)
     return ends, source, None if weight is None else value

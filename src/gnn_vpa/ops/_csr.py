@@ -210,9 +210,9 @@ def ends_of(edges: Tensor, num_sources: int, num_targets: int) -> tuple[Ints, In
 
 
 def looped(source: Ints, target: Ints, num_nodes: int) -> tuple[Ints, Ints]:
-    """Put an edge from each node to itself behind edges on the CPU."""
+    """Put an edge from each node to itself before edges on the CPU."""
     nodes = np.arange(num_nodes, dtype=target.dtype)
-    return np.concatenate([source, nodes]), np.concatenate([target, nodes])
+    return np.concatenate([nodes, source]), np.concatenate([nodes, target])
 
 
 def rows_of(matrix: Tensor) -> CSR:

@@ -258,7 +258,7 @@ class Graph:
 
     @property
     def with_loops(self) -> Graph:
-        """On the CPU: the edges that are no self-loops, and one of each node behind them."""
+        """On the CPU: a self-loop of each node, and the edges that are none."""
         known: Graph | None = self.ways.get("with loops")
         if known is None:
             source, target = self.ends
