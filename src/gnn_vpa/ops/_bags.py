@@ -83,17 +83,32 @@ class Powers(Bags):
         if exponent == 0 and weight is None and not own:
             super().__init__(graph, None)
             return
-        given = None if weight is None else weight.numpy()
-        ends, source, given = rows_by_target(graph, given, has_loops=own != 0)
-        lengths = ends[1:] - ends[:-1]
-        longest = largest(lengths)
-        loops = -1 if own else 0  # which are no neighbours
-        value = power_of_lengths(lengths, longest, exponent, dtype, loops).repeat(lengths)
-        if given is not None:  # a change of it before the backward pass is none of this sum
-            value *= given
+        if graph.is_grouped and not own:
+            csr = graph.by_target
+            ends, source = csr.rowptr.numpy(), csr.col.numpy()
+            lengths = ends[1:] - ends[:-1]
+            value = power_of_lengths(lengths, csr.longest, exponent, dtype).repeat(lengths)
+            if weight is not None:  # a change of it before the backward pass is none of this sum
+                order = None if csr.edge is None else csr.edge.numpy()
+                value *= weight.numpy() if order is None else weight.numpy().take(order)
+            super().__init__(graph, (ends, source, value), csr.longest, mark)
+            return
+        source, target = graph.ends
+        counts = np.bincount(target, minlength=graph.num_targets)
+        longest = largest(counts)
+        num_loops = 0
         if own:
-            value[ends[:-1]] = own
-        super().__init__(graph, (ends, source, value), longest, mark)
+            num_loops = graph.num_targets
+            source, target = looped(source, target, num_loops)
+        value = power_of_lengths(counts, longest, exponent, dtype).take(target)
+        if weight is not None:
+            value[num_loops:] *= weight.numpy()
+        if own:
+            value[:num_loops] = own
+        rows = by_row(target, source, graph.num_targets, value)
+        super().__init__(graph, rows, longest + 1, mark)
+        if graph.is_readout:
+            self.to_sources = torch.from_numpy(value), graph.by_source
 
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
         factor = None if self.exponent == 0 else graph.scale(self.exponent, g.dtype)
@@ -118,21 +133,19 @@ class Normalised(Bags):
             self.own[source[is_loop]] = 1
             source, target = source[~is_loop], target[~is_loop]
             self.others = torch.from_numpy(~is_loop)
-        source, target = looped(source, target, graph.num_targets)
-        ends, source, _ = by_row(target, source, graph.num_targets, _nothing(source))
-        lengths = ends[1:] - ends[:-1]
-        most = fill * fill - 1  # that a self-loop adds beyond 1
-        longest = largest(lengths) + most
+        counts = np.bincount(target, minlength=graph.num_targets)
+        mass = fill * fill  # of a self-loop, at most
+        longest = largest(counts) + mass
         if self.others is None:
-            self.root = power_of_lengths(lengths, longest, 0.25, dtype, most)
+            self.root = power_of_lengths(counts, longest, 0.25, dtype, mass)
         else:
-            masses = lengths + self.own * self.own
-            self.root = power_of_lengths(masses, longest + 1, 0.25, dtype, -1)
-        value = self.root.repeat(lengths)
-        value *= self.root.take(source)
+            self.root = power_of_lengths(counts + self.own * self.own, longest, 0.25, dtype)
+        source, target = looped(source, target, graph.num_targets)
+        value = self.root.take(source)
+        value *= self.root.take(target)
         if fill != 1:
-            value[ends[:-1]] *= self.own
-        super().__init__(graph, (ends, source, value), longest)
+            value[: graph.num_targets] *= self.own
+        super().__init__(graph, by_row(target, source, graph.num_targets, value), longest)
 
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
         loops = self.own * self.root * self.root
@@ -159,26 +172,11 @@ def turned_sum(g: Tensor, graph: Graph, weight: Tensor | None, factor: Tensor | 
     return spmm(g.unsqueeze(1), weight, None, factor, *operands).squeeze(1)
 
 
-def rows_by_target(
-    graph: Graph, weight: NDArray[Any] | None, has_loops: bool
-) -> tuple[Ints, Ints, NDArray[Any] | None]:
-    """Return pointers, sources and weights by target; with a loop of each node as its first edge."""
-    if graph.is_grouped and not has_loops:
-        csr = graph.by_target
-        if weight is not None and csr.edge is not None:
-            weight = weight.take(csr.edge.numpy())
-        return csr.rowptr.numpy(), csr.col.numpy(), weight
+def rows_by_target(graph: Graph) -> tuple[Ints, Ints]:
+    """Return pointers and sources by target."""
+    if graph.is_grouped:
+        return graph.by_target.rowptr.numpy(), graph.by_target.col.numpy()
     source, target = graph.ends
-    if has_loops:
-        assert graph.num_sources == graph.num_targets
-        source, target = looped(source, target, graph.num_targets)
-        if weight is not None:
-            weight = np.concatenate([np.zeros(graph.num_targets, weight.dtype), weight])
-    value = _nothing(source) if weight is None else weight
-    ends, source, value = by_row(target, source, graph.num_targets, value)
-    return ends, source, None if weight is None else value
-
-
-def _nothing(edges: Ints) -> NDArray[Any]:
-    """Stand for values of edges that nobody reads."""
-    return np.empty(len(edges), np.int8)
+    nothing = np.empty(len(source), np.int8)  # stands for values that nobody reads
+    ends, source, _ = by_row(target, source, graph.num_targets, nothing)
+    return ends, source

@@ -154,7 +154,7 @@ class _Way(NamedTuple):
 def _by_target(graph: Graph, heads: int) -> _Way:
     known: _Way | None = graph.ways.get(("by target", heads))
     if known is None:
-        ends, source, _ = rows_by_target(graph, None, has_loops=False)
+        ends, source = rows_by_target(graph)
         known = _way(ends, source, np.arange(len(source), dtype=source.dtype), heads)
         graph.ways["by target", heads] = known
     return known
