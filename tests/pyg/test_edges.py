@@ -252,15 +252,15 @@ def test_values_of_a_matrix_that_are_learned_have_a_gradient(cls: Any) -> None:
 def test_rows_of_a_matrix_that_are_none_are_refused(
     name: str, pointer: list[int], dtype: torch.dtype
 ) -> None:
-    indices = (torch.tensor(ends, dtype=dtype) for ends in (pointer, [0, 1, 2]))
-    matrix = torch.sparse_csr_tensor(*indices, torch.ones(3), (3, 3), check_invariants=False)
+    rows, columns = torch.tensor(pointer, dtype=dtype), torch.tensor([0, 1, 2], dtype=dtype)
+    matrix = torch.sparse_csr_tensor(rows, columns, torch.ones(3), (3, 3), check_invariants=False)
     x = torch.randn(3, 8)
     with pytest.raises(UsageError, match="does not ascend"):
         both(name)[0]((x, x), matrix)
 
 
 def test_a_sparse_tensor_of_torch_sparse_is_read_once() -> None:
-    class Stored(SparseTensor):  # type: ignore[misc]
+    class Stored(SparseTensor):
         """Stands for one, as torch_sparse need not be installed: it hands out what it stores."""
 
         def __init__(self, row: Tensor, col: Tensor) -> None:

@@ -126,10 +126,15 @@ class Graph:
         if not _are_sizes(num_nodes) or not is_plain_list(edge_index):
             return cls(edge_index, num_nodes)
         refuse_script()
+        return cls.of_list(edge_index, num_nodes)
+
+    @classmethod
+    def of_list(cls, edge_index: Tensor, sizes: tuple[int, int]) -> Graph:
+        """Make such a graph of a plain list of edges, for sizes that are some."""
         graph = object.__new__(cls)
         graph._start()
         graph.multiplicity = None
-        graph._take_list(edge_index, num_nodes)
+        graph._take_list(edge_index, sizes)
         return graph
 
     @classmethod
@@ -298,12 +303,12 @@ class Graph:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether the edges have been grouped by target …"""
+        """Whether the edges have been grouped by target."""
         return self._by_target is not None
 
     @property
     def is_turned(self) -> bool:
-        """… and by source."""
+        """Whether the edges have been grouped by source."""
         return self._by_source is not None
 
     @property

@@ -78,14 +78,19 @@ def attend_by_vectors(
         slope: Of the leaky ReLU where it is negative.
         normed: As of ``attend_by_parts``.
     """
-    if x.shape[:1] == (graph.num_targets,) and _is_short(x, graph, source, target):
+    fits = len(x) == graph.num_targets and not torch.is_autocast_enabled("cpu")
+    if fits and _is_short(x, graph, source, target):
         return _AttentionByVectors.apply(x, source, target, graph, slope, normed)  # type: ignore[no-any-return, no-untyped-call]
-    parts = _products(x, source, target)
-    return attend_by_parts(x, graph, *parts, slope, None, normed=normed)
+    x, s, t = _in_parts(x, source, target)
+    return attend_by_parts(x, graph, s, t, slope, None, normed=normed)
 
 
-def _products(x: Tensor, *vectors: Tensor) -> tuple[Tensor, ...]:
-    return tuple((x * vector).sum(-1) for vector in vectors)
+Three = tuple[Tensor, Tensor, Tensor]
+
+
+def _in_parts(x: Tensor, source: Tensor, target: Tensor) -> Three:
+    """Return features, and their products with vectors."""
+    return x, (x * source).sum(-1), (x * target).sum(-1)
 
 
 def _general(
@@ -148,7 +153,8 @@ class _Way(NamedTuple):
         """Sum ``x [S, H, F]`` with weights ``[E, H]`` in the order by target."""
         weights = _tensor(weight.reshape(-1).take(self.place))
         out = whole_bags(x.reshape(-1, x.shape[2]), weights, self.apart)
-        return out.view(-1, *x.shape[1:])
+        # Not a view: what a function makes may be changed in place only if it is none.
+        return out.resize_(len(self.lengths), *x.shape[1:])
 
 
 def _by_target(graph: Graph, heads: int) -> _Way:
@@ -230,7 +236,7 @@ def _weights(source: Tensor, target: Tensor, graph: Graph, slope: float, normed:
 def _are_moderate(logits: Floats) -> bool:
     """Say whether neither a square of an exponential nor a sum of such is beyond any type."""
     low, high = logits.item(logits.argmin()), logits.item(logits.argmax())
-    return bool(-_MODERATE < low and high < _MODERATE)
+    return bool(low > -_MODERATE and high < _MODERATE)
 
 
 def attention(
@@ -290,7 +296,7 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
         x, source, target = ctx.saved_tensors
         if torch.is_grad_enabled() or not is_plain(g):
-            by = _traced_gradient(ctx, g, (x, source, target), lambda *parts: parts)
+            by = _traced_gradient(ctx, g, (x, source, target), lambda x, s, t: (x, s, t))
         else:
             to_parts = any(ctx.needs_input_grad[1:3])
             by = attention_gradient(g, x.detach(), ctx.graph, ctx.slope, ctx.made, to_parts)
@@ -310,7 +316,8 @@ class _AttentionByVectors(torch.autograd.Function):
     ) -> Tensor:
         plain, vectors = x.detach(), torch.cat([source.detach(), target.detach()])
         parts = torch.bmm(plain.transpose(0, 1), vectors.permute(1, 2, 0))  # [H, N, 2]
-        out, ctx.made = attention(plain, *parts.permute(2, 1, 0), graph, slope, normed)
+        s, t = parts.permute(2, 1, 0).unbind(0)
+        out, ctx.made = attention(plain, s, t, graph, slope, normed)
         ctx.graph, ctx.slope, ctx.normed = graph, slope, normed
         ctx.save_for_backward(x, source, target)
         return out
@@ -318,12 +325,9 @@ class _AttentionByVectors(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
         x, source, target = ctx.saved_tensors
-        if torch.is_grad_enabled() or not is_plain(g):
-
-            def parts(x: Tensor, *vectors: Tensor) -> tuple[Tensor, ...]:
-                return x, *_products(x, *vectors)
-
-            return *_traced_gradient(ctx, g, (x, source, target), parts), None, None, None
+        if torch.is_grad_enabled() or not is_plain(g) or torch.is_autocast_enabled("cpu"):
+            traced = _traced_gradient(ctx, g, (x, source, target), _in_parts)
+            return *traced, None, None, None
         x, vectors = x.detach(), torch.cat([source.detach(), target.detach()])
         by = attention_gradient(g, x, ctx.graph, ctx.slope, ctx.made)
         grad_x, to_source, to_target = by
@@ -338,12 +342,14 @@ class _AttentionByVectors(torch.autograd.Function):
 def _traced_gradient(
     ctx: Any,
     g: Tensor,
-    inputs: tuple[Tensor, ...],
-    as_parts: Callable[..., tuple[Tensor, ...]],
-) -> tuple[Tensor | None, ...]:
+    inputs: Three,
+    as_parts: Callable[[Tensor, Tensor, Tensor], Three],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """Return a derivative that has one itself, or one that is traced, through the general way."""
     with torch.enable_grad():
-        again = _general(*as_parts(*inputs), ctx.graph, ctx.slope, None, ctx.normed)
+        x, source, target = as_parts(*inputs)
+        again = _general(x, source, target, ctx.graph, ctx.slope, None, ctx.normed)
         needed = [t for t in inputs if t.requires_grad]
         grads = iter(torch.autograd.grad(again, needed, g, create_graph=True))
-    return tuple(next(grads) if t.requires_grad else None for t in inputs)
+    first, second, third = (next(grads) if t.requires_grad else None for t in inputs)
+    return first, second, third

@@ -8,8 +8,8 @@ from ._attend import softmax as softmax
 from ._cache import Mark as Mark
 from ._cache import Memory as Memory
 from ._cache import as_graph as as_graph
+from ._cache import graph_of_list as graph_of_list
 from ._cache import is_traceable as is_traceable
-from ._cache import known_graph as known_graph
 from ._cache import memorable as memorable
 from ._check import check_graph as check_graph
 from ._counting import by_row as by_row
@@ -58,11 +58,11 @@ __all__ = [
     "endpoints",
     "from_sources",
     "from_targets",
+    "graph_of_list",
     "is_on_host",
     "is_plain_list",
     "is_traceable",
     "is_untraced",
-    "known_graph",
     "memorable",
     "normalised_sum",
     "normed",

@@ -11,9 +11,8 @@ from torch_geometric.typing import Adj, Size
 from ..ops import Graph
 from ..ops.internal import (
     as_graph,
+    graph_of_list,
     is_on_host,
-    is_plain_list,
-    known_graph,
     raise_unscriptable,
 )
 from ._along import Edges
@@ -161,9 +160,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             edges = (traced if is_traced else small)(edge_index, source, sizes[1])
             if edges is not None:
                 return source, edges
-        graph = known_graph(edge_index, *sizes)
-        if graph is None and is_plain_list(edge_index):
-            graph = as_graph(edge_index, sizes)
+        graph = graph_of_list(edge_index, sizes)
         return None if graph is None else (source, graph)
 
     def _ends(self, edge_index: Tensor, sizes: list[int | None], x: Any) -> tuple[Tensor, Graph]:
