@@ -79,6 +79,7 @@ class VPAttention(VPWeights):
     _forward: ClassVar[Callable[..., Any]]  # the parent's
     _in_parts: ClassVar[Callable[..., Any]]  # … which leaves the attention to ``propagate``
     _traceable: ClassVar[Callable[..., Any]]  # … and lets self-loops that are there stay
+    _at_once: ClassVar[Callable[..., Any] | None]  # … and leaves loops and products to it as well
 
     def __init__(self, *args: Any, normalizer_grad: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -94,6 +95,15 @@ class VPAttention(VPWeights):
         cls._traceable = rebound(
             cls._in_parts, add_self_loops=append_self_loops, remove_self_loops=keep_self_loops
         )
+        cls._at_once = None
+        if super().forward is GATConv.forward:  # and not that of a class in between
+            names = {"edge_updater": "_scores", "att_src": "_source_score"}
+            cls._at_once = rebound(
+                GATConv.forward,
+                {**names, "att_dst": "_target_score"},
+                add_self_loops=no_self_loops,
+                remove_self_loops=keep_self_loops,
+            )
 
     def forward(self, x: Any, edge_index: Adj, *args: Any, **kwargs: Any) -> Any:
         """Run the layer, with the arguments of the PyG layer it stands for."""
@@ -186,18 +196,10 @@ class VPGATConv(VPAttention, GATConv):  # type: ignore[misc]
         torch.Size([3, 64])
     """
 
-    # PyG's own, where it leaves products with vectors, self-loops and attention to ``propagate``.
-    _at_once = rebound(
-        GATConv.forward,
-        {"edge_updater": "_scores", "att_src": "_source_score", "att_dst": "_target_score"},
-        remove_self_loops=keep_self_loops,
-        add_self_loops=no_self_loops,
-    )
-
     def forward(self, x: Any, edge_index: Adj, *args: Any, **kwargs: Any) -> Any:
         """Run the layer, with the arguments of the PyG layer it stands for."""
-        if type(x) is Tensor and self.lin is not None and type(edge_index) is Tensor:
-            fits = is_on_host(edge_index) and is_on_host(x)
+        if self._at_once is not None and type(x) is Tensor and self.lin is not None:
+            fits = type(edge_index) is Tensor and is_on_host(edge_index) and is_on_host(x)
             if fits and self._keeps_parts(x, edge_index, *args, *kwargs.values()):
                 return self._at_once(x, edge_index)
         return super().forward(x, edge_index, *args, **kwargs)
