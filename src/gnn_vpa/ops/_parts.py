@@ -131,7 +131,7 @@ class _Way(NamedTuple):
     other: NDArray[Any]  # of each edge, the node at its other end
     edge: NDArray[Any]  # of each edge, its place in the order by target
     apart: CSR  # every head of a node as a node by itself
-    place: NDArray[Any]  # of each edge of these, its weight among weights ``[E, H]`` by target
+    place: NDArray[Any] | None  # of each edge of these, its weight among those by target, [E, H]
 
     def over(self, values: Floats) -> Floats:
         """Give each edge the value of its row."""
@@ -147,11 +147,14 @@ class _Way(NamedTuple):
 
     def _reduced(self, values: Floats, how: str) -> Floats:
         # Faster than embedding_bag for so few columns, and than NumPy's loops.
-        return torch.segment_reduce(_tensor(values), how, offsets=self.ends, unsafe=True).numpy()
+        return torch.segment_reduce(
+            torch.from_numpy(values), how, offsets=self.ends, unsafe=True
+        ).numpy()
 
     def summed(self, x: Tensor, weight: Floats) -> Tensor:
         """Sum ``x [S, H, F]`` with weights ``[E, H]`` in the order by target."""
-        weights = _tensor(weight.reshape(-1).take(self.place))
+        weight = weight.reshape(-1)
+        weights = torch.from_numpy(weight if self.place is None else weight.take(self.place))
         out = whole_bags(x.reshape(-1, x.shape[2]), weights, self.apart)
         # Not a view: what a function makes may be changed in place only if it is none.
         return out.resize_(len(self.lengths), *x.shape[1:])
@@ -162,6 +165,7 @@ def _by_target(graph: Graph, heads: int) -> _Way:
     if known is None:
         ends, source = rows_by_target(graph)
         known = _way(ends, source, np.arange(len(source), dtype=source.dtype), heads)
+        known = known._replace(place=None) if heads == 1 else known  # they are in order
         graph.ways["by target", heads] = known
     return known
 
@@ -198,11 +202,6 @@ def _way(ptr: NDArray[Any], col: NDArray[Any], place: NDArray[Any], heads: int) 
         apart = compressed(ends, ends_of, None, longest)
     weight = (place[:, None] * heads + head).reshape(-1).take(own)
     return _Way(whole.rowptr, lengths, col, place, apart, weight)
-
-
-def _tensor(values: Floats) -> Tensor:
-    with trainable():
-        return torch.from_numpy(values)
 
 
 class Made(NamedTuple):
@@ -263,6 +262,7 @@ def attention_gradient(
     if heads == 1:
         change = change[:, None]
     else:
+        assert to.place is not None
         ordered = np.empty_like(weight)
         ordered.reshape(-1)[to.place] = change
         change = ordered
@@ -272,7 +272,7 @@ def attention_gradient(
     change *= weight
     change *= falls * np.asarray(slope - 1, change.dtype) + 1
     turned = change.take(back.edge, axis=0)
-    return grad_x, _tensor(back.sums(turned)), _tensor(to.sums(change))
+    return grad_x, torch.from_numpy(back.sums(turned)), torch.from_numpy(to.sums(change))
 
 
 class _Attention(torch.autograd.Function):
