@@ -127,3 +127,24 @@ def test_multiplicities_are_the_graphs_own() -> None:
     times *= 4
     after = [aggregate(x, graph, aggr) for aggr in ("mean", "vpa", "sum")]
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+def test_with_loops_each_node_has_one() -> None:
+    graph = Graph(torch.tensor([[0, 1, 1, 1], [1, 1, 1, 0]]), (3, 3)).with_loops
+    edges = sorted(zip(*(end.tolist() for end in graph.ends), strict=True))
+    assert edges == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)]
+    assert graph.by_target.rowptr.tolist() == [0, 2, 4, 5]
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_the_rows_of_a_matrix_are_its_graph(dtype: torch.dtype) -> None:
+    rows, columns = torch.tensor([0, 2, 2, 3], dtype=dtype), torch.tensor([1, 0, 1], dtype=dtype)
+    matrix = torch.sparse_csr_tensor(rows, columns, torch.ones(3), (3, 2))
+    graph, like = Graph.of_rows(matrix), Graph(torch.tensor([[1, 0, 1], [0, 0, 2]]), (2, 3))
+    assert (graph.num_sources, graph.num_targets) == (2, 3)
+    for found, expected in zip(graph.by_target[:2], like.by_target[:2], strict=True):
+        assert torch.equal(found, expected)
+    for end, wanted in zip(graph.ends, like.ends, strict=True):
+        assert end.tolist() == wanted.tolist()
+    columns[0] = 0  # a change of the matrix is none of the graph
+    assert graph.by_target.col.tolist() == [1, 0, 1]

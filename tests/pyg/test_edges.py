@@ -11,6 +11,7 @@ from torch_geometric import typing as pyg_typing
 from torch_geometric.nn import (
     GATConv,
     GATv2Conv,
+    GCNConv,
     GINConv,
     GraphConv,
     SAGEConv,
@@ -19,6 +20,7 @@ from torch_geometric.nn import (
 )
 from torch_geometric.typing import SparseTensor
 
+from gnn_vpa.errors import UsageError
 from gnn_vpa.ops import Graph
 from gnn_vpa.ops.internal import power_sum
 from gnn_vpa.pyg import VPGATConv, convert, vp_gcn_norm
@@ -188,6 +190,90 @@ def test_a_matrix_is_read_once_and_again_when_it_changes(layout: torch.layout) -
     changed, _ = plain_edges(matrix)
     assert changed is not edges
     assert 2 in changed[:, 0].tolist()
+
+
+def csr(edge_index: Tensor, values: Tensor, nodes: int) -> Tensor:
+    return torch.sparse_coo_tensor(edge_index.flip(0), values, (nodes, nodes)).to_sparse_csr()
+
+
+def ring(nodes: int) -> Tensor:
+    """Edges from each node to the next two, by target and then by source."""
+    edges = sorted(((i + step) % nodes, i) for i in range(nodes) for step in (1, 2))
+    return torch.tensor(edges).t().flip(0)
+
+
+@pytest.mark.parametrize("name", ["SAGE", "GraphConv", "Simple"])
+def test_rows_of_a_matrix_are_not_grouped_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("edges are grouped")
+
+    ours, _ = both(name)
+    x, edges = torch.randn(5, 8), ring(5)
+    expected = ours((x, x), edges)
+    monkeypatch.setattr("gnn_vpa.ops._counting.coo_tocsr", refuse)
+    torch.testing.assert_close(ours((x, x), csr(edges, torch.ones(10), 5)), expected)
+
+
+@pytest.mark.parametrize("cls", [GCNConv, GraphConv])
+def test_values_of_a_matrix_count_unless_all_are_1(cls: Any) -> None:
+    ours, _ = convert(cls(8, 4).double())
+    edges, weight = ring(5), torch.ones(10, dtype=torch.float64)
+    matrix = csr(edges, weight, 5)
+    x = torch.randn(5, 8, dtype=torch.float64, requires_grad=True)
+    g = torch.randn(5, 4, dtype=torch.float64)
+
+    def results(*given: Tensor) -> tuple[Tensor, ...]:
+        out = ours(x, *given)
+        return out, *torch.autograd.grad(out, x, g)
+
+    torch.testing.assert_close(results(matrix), results(edges))
+    matrix.values()[3] = weight[3] = 2.0
+    assert not torch.allclose(ours(x, matrix), ours(x, edges))
+    torch.testing.assert_close(results(matrix), results(edges, weight))
+    matrix.values()[3] = 1.0
+    torch.testing.assert_close(results(matrix), results(edges))
+
+
+@pytest.mark.parametrize("cls", [GCNConv, GraphConv])
+def test_values_of_a_matrix_that_are_learned_have_a_gradient(cls: Any) -> None:
+    ours, _ = convert(cls(8, 4).double())
+    x, edges = torch.randn(5, 8, dtype=torch.float64), ring(5)
+    weight = torch.ones(10, dtype=torch.float64, requires_grad=True)
+    found, expected = (
+        torch.autograd.grad(ours(x, *given).square().sum(), weight)
+        for given in ((csr(edges, weight, 5),), (edges, weight))
+    )
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize("pointer", [[0, 2, 1, 3], [0, 1, 2, 2], [1, 1, 2, 3]])
+@pytest.mark.parametrize("name", ["SAGE", "GIN", "GraphConv", "GAT"])
+def test_rows_of_a_matrix_that_are_none_are_refused(
+    name: str, pointer: list[int], dtype: torch.dtype
+) -> None:
+    rows, columns = torch.tensor(pointer, dtype=dtype), torch.tensor([0, 1, 2], dtype=dtype)
+    matrix = torch.sparse_csr_tensor(rows, columns, torch.ones(3), (3, 3), check_invariants=False)
+    x = torch.randn(3, 8)
+    with pytest.raises(UsageError, match="does not ascend"):
+        both(name)[0]((x, x), matrix)
+
+
+def test_a_sparse_tensor_of_torch_sparse_is_read_once() -> None:
+    class Stored(SparseTensor):
+        """Stands for one, as torch_sparse need not be installed: it hands out what it stores."""
+
+        def __init__(self, row: Tensor, col: Tensor) -> None:
+            self.parts = row, col, None
+
+        def coo(self) -> tuple[Tensor, Tensor, None]:
+            return self.parts
+
+    matrix = Stored(torch.tensor([0, 1]), torch.tensor([1, 0]))
+    edges, _ = plain_edges(matrix)
+    assert plain_edges(matrix)[0] is edges
+    matrix.parts[1][0] = 2
+    assert plain_edges(matrix)[0].tolist() == [[2, 0], [0, 1]]
 
 
 def test_other_weights_of_the_same_edges_are_normalised_anew() -> None:

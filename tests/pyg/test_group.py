@@ -37,6 +37,25 @@ def test_every_attribute_moves_with_its_edge(generator: torch.Generator) -> None
     assert order == sorted(order)
 
 
+def test_a_loader_need_not_infer_the_number_of_nodes(generator: torch.Generator) -> None:
+    before = graph(generator)
+    after = GroupEdges()(before)
+    assert "num_nodes" not in before
+    assert after["num_nodes"] == 7
+    batch = Batch.from_data_list([after, GroupEdges()(graph(generator, nodes=5))])
+    assert batch.num_nodes == 12
+    assert batch.batch.tolist() == 7 * [0] + 5 * [1]
+    assert batch.get_example(1).num_nodes == 5
+    assert batch.get_example(1).edge_index.max() < 5
+
+
+def test_a_number_of_nodes_is_not_guessed_from_edges(generator: torch.Generator) -> None:
+    edge_index = torch.randint(7, (2, 20), generator=generator)
+    with pytest.warns(UserWarning, match="Unable to accurately infer"):
+        assert "num_nodes" not in GroupEdges()(Data(edge_index=edge_index))
+    assert GroupEdges()(Data(edge_index=edge_index, num_nodes=9)).num_nodes == 9
+
+
 def test_a_converted_layer_computes_the_same(generator: torch.Generator) -> None:
     data = graph(generator)
     layer, _ = convert(GraphConv(3, 4))

@@ -2,12 +2,14 @@
 
 import gc
 import weakref
+from collections.abc import Callable
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch_geometric.nn import GAT, GCN
 
-from gnn_vpa import forget_graphs
+from gnn_vpa import convert, forget_graphs
 from gnn_vpa.pyg import VPGATConv, VPGCNConv, vp_gcn_norm
 from gnn_vpa.pyg._memory import remembered
 
@@ -69,3 +71,22 @@ def test_what_was_made_may_get_another_content() -> None:
     (made,) = remembered(edge_index, "key", lambda: (edge_index + 1,))
     made.data = edge_index * 0
     assert torch.equal(remembered(edge_index, "key", lambda: (edge_index + 1,))[0], edge_index + 1)
+
+
+@pytest.mark.parametrize("model", [GCN, GAT])
+def test_a_transform_may_be_the_first_to_see_edges(model: Callable[..., nn.Module]) -> None:
+    torch.manual_seed(0)
+    ours, x = convert(model(4, 8, 2))[0].double(), torch.randn(9, 4, dtype=torch.float64)
+    edge_index = torch.randint(9, (2, 30))
+
+    def total(x: Tensor, edges: Tensor) -> Tensor:
+        out: Tensor = ours(x, edges).square().sum()
+        return out
+
+    leaf = x.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(total(leaf, edge_index), leaf)
+    torch.testing.assert_close(torch.func.grad(total)(x, edge_index.clone()), expected)
+    edges, ones = edge_index.clone(), torch.ones_like(x)
+    along = torch.func.jvp(lambda x: total(x, edges), (x,), (ones,))[1]
+    torch.testing.assert_close(along, expected.sum())
+    torch.testing.assert_close(total(x, edges), total(x, edge_index))  # nothing is left of it

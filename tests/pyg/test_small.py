@@ -12,7 +12,7 @@ from gnn_vpa.errors import UsageError
 from gnn_vpa.ops import Graph, use_backend
 from gnn_vpa.ops import aggregate as by_kernels
 from gnn_vpa.ops.internal import attend_by_parts
-from gnn_vpa.pyg import _aggregation, _loops, _propagate, _small
+from gnn_vpa.pyg import _aggregation, _loops, _propagate, _small, attention
 from gnn_vpa.pyg._along import aggregate
 from gnn_vpa.pyg._norm import vp_gcn_norm
 from gnn_vpa.pyg._small import Small, ungrouped
@@ -87,6 +87,7 @@ def on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> list[Small]:
     def readout(index: Tensor, x: Tensor, size: int | None) -> Small:
         return Small(None, index, int(index.max()) + 1 if size is None else size)
 
+    monkeypatch.setattr(attention, "is_on_host", lambda _: False)
     monkeypatch.setattr(_propagate, "small", taking)
     monkeypatch.setattr(_aggregation, "small_readout", readout)
     return taken
@@ -116,6 +117,7 @@ def test_converted_networks_say_the_same(
     right = values_and_gradients(lambda x: model(x, edges(), batch), x)
     with monkeypatch.context() as patch:
         taken: list[object] = []
+        patch.setattr(attention, "is_on_host", lambda _: False)
         patch.setattr(_propagate, "small", lambda *a: taken.append(1) or ungrouped(*a))
         said = values_and_gradients(lambda x: model(x, edges(), batch), x)
     assert len(taken) >= 3

@@ -1,7 +1,7 @@
 """Sums on the CPU by ``embedding_bag``, all constants put together as one weight for each edge.
 
 A node's own features come along an edge to itself: to add them afterwards would be to go through
-all features once more.
+all features once more. Calls of NumPy are few, as a batch is used once.
 """
 
 from abc import ABC, abstractmethod
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ._cache import Mark
-from ._counting import Ints, by_row, largest
+from ._counting import Ints, by_row, largest, transposed
 from ._cpu import LONG, whole_bags
-from ._csr import CSR, compressed, longest_of
+from ._csr import CSR, compressed, longest_of, looped
 from ._graph import Graph, trainable
 from ._operators import spmm
 from ._power import power_of_lengths
@@ -27,22 +27,21 @@ class Bags(ABC):
     """A sum over a graph and its transpose.
 
     Args:
-        ends: Source and target of each edge.
-        value: Of each of them; None: all are 1, and the edges are those of the graph.
+        graph: The graph.
+        rows: Pointers, sources and weights by target; None: the graph's, and all weights are 1.
         longest: An upper bound of the number of edges of a target.
-        graph: That the sum is over.
+        mark: That of the weights that the sum was given, if any.
     """
 
     def __init__(
-        self, graph: Graph, ends: tuple[Ints, Ints], value: NDArray[Any] | None, longest: int
+        self,
+        graph: Graph,
+        rows: tuple[Ints, Ints, NDArray[Any]] | None,
+        longest: int = 0,
+        mark: Mark | None = None,
     ) -> None:
-        self.ends, self.value = ends, value
-        source, target = ends
-        self.to_targets: Rows = (
-            (None, graph.by_target)
-            if value is None
-            else _grouped(target, source, graph.num_targets, value, longest)
-        )
+        self.rows, self.mark = rows, mark
+        self.to_targets = (None, graph.by_target) if rows is None else _as_rows(*rows, longest)
         self.to_sources: Rows | None = None  # made when a gradient is asked for
 
     def there(self, x: Tensor, graph: Graph) -> Tensor:
@@ -61,12 +60,11 @@ class Bags(ABC):
         """Return the same, where it is differentiated again, or traced."""
 
     def _turned(self, graph: Graph) -> Rows:
-        if self.value is None:
+        if self.rows is None:
             return None, graph.by_source
-        if graph.is_readout:  # each node is the source of one edge
-            return torch.from_numpy(self.value), graph.by_source
-        source, target = self.ends
-        return _grouped(source, target, graph.num_sources, self.value)
+        ends, target, value = transposed(*self.rows, graph.num_sources)
+        longest = len(target) if len(target) <= LONG else longest_of(ends)
+        return _as_rows(ends, target, value, longest)
 
 
 class Powers(Bags):
@@ -81,19 +79,36 @@ class Powers(Bags):
         mark: Mark | None,
         own: float,
     ) -> None:
-        self.exponent, self.weight, self.mark, self.own = exponent, weight, mark, own
+        self.exponent, self.weight, self.own = exponent, weight, own
         if exponent == 0 and weight is None and not own:
-            super().__init__(graph, graph.ends, None, 0)
+            super().__init__(graph, None)
             return
-        ends = _with_loops(*graph.ends, graph) if own else graph.ends
-        counts = np.bincount(graph.ends[1], minlength=graph.num_targets)
+        if graph.is_grouped and not own:
+            csr = graph.by_target
+            ends, source = csr.rowptr.numpy(), csr.col.numpy()
+            lengths = ends[1:] - ends[:-1]
+            value = power_of_lengths(lengths, csr.longest, exponent, dtype).repeat(lengths)
+            if weight is not None:  # a change of it before the backward pass is none of this sum
+                order = None if csr.edge is None else csr.edge.numpy()
+                value *= weight.numpy() if order is None else weight.numpy().take(order)
+            super().__init__(graph, (ends, source, value), csr.longest, mark)
+            return
+        source, target = graph.ends
+        counts = np.bincount(target, minlength=graph.num_targets)
         longest = largest(counts)
-        value = power_of_lengths(counts, longest, exponent, dtype).take(ends[1])
-        if weight is not None:  # a change of it before the backward pass is none of this sum
-            value[: graph.num_edges] *= weight.numpy()
+        num_loops = 0
         if own:
-            value[graph.num_edges :] = own
-        super().__init__(graph, ends, value, longest + 1)
+            num_loops = graph.num_targets
+            source, target = looped(source, target, num_loops)
+        value = power_of_lengths(counts, longest, exponent, dtype).take(target)
+        if weight is not None:
+            value[num_loops:] *= weight.numpy()
+        if own:
+            value[:num_loops] = own
+        rows = by_row(target, source, graph.num_targets, value)
+        super().__init__(graph, rows, longest + 1, mark)
+        if graph.is_readout:
+            self.to_sources = torch.from_numpy(value), graph.by_source
 
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
         factor = None if self.exponent == 0 else graph.scale(self.exponent, g.dtype)
@@ -111,27 +126,36 @@ class Normalised(Bags):
     def __init__(self, graph: Graph, fill: int, dtype: Any) -> None:
         source, target = graph.ends
         is_loop = source == target
-        own: Any = fill
+        self.own: Any = fill  # the weight of a self-loop: of all, or of each
         self.others: Tensor | None = None  # of each edge whether it is no self-loop; None: all
         if is_loop.any():
-            own = np.full(graph.num_targets, fill)
-            own[source[is_loop]] = 1
+            self.own = np.full(graph.num_targets, fill)
+            self.own[source[is_loop]] = 1
             source, target = source[~is_loop], target[~is_loop]
             self.others = torch.from_numpy(~is_loop)
-        counts = np.bincount(target, minlength=graph.num_targets) + own * own
-        longest = largest(counts)
-        self.root = power_of_lengths(counts, longest, 0.25, dtype)
-        self.own = own * self.root * self.root
-        source, target = ends = _with_loops(source, target, graph)
+        counts = np.bincount(target, minlength=graph.num_targets)
+        mass = fill * fill  # of a self-loop, at most
+        longest = largest(counts) + mass
+        if self.others is None:
+            self.root = power_of_lengths(counts, longest, 0.25, dtype, mass)
+        else:
+            self.root = power_of_lengths(counts + self.own * self.own, longest, 0.25, dtype)
+        source, target = looped(source, target, graph.num_targets)
         value = self.root.take(source)
         value *= self.root.take(target)
-        value[-graph.num_targets :] = self.own
-        super().__init__(graph, ends, value, longest)
+        if fill != 1:
+            value[: graph.num_targets] *= self.own
+        super().__init__(graph, by_row(target, source, graph.num_targets, value), longest)
 
     def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
-        root, own = (torch.from_numpy(part).to(g).unsqueeze(1) for part in (self.root, self.own))
+        loops = self.own * self.root * self.root
+        root, own = (torch.from_numpy(part).to(g).unsqueeze(1) for part in (self.root, loops))
         others = None if self.others is None else self.others.to(g.dtype)
         return root * turned_sum(g, graph, others, root) + own * g
+
+
+def _as_rows(ends: Ints, other: Ints, value: NDArray[Any], longest: int) -> Rows:
+    return torch.from_numpy(value), compressed(ends, other, None, longest)
 
 
 def turned_sum(g: Tensor, graph: Graph, weight: Tensor | None, factor: Tensor | None) -> Tensor:
@@ -148,18 +172,11 @@ def turned_sum(g: Tensor, graph: Graph, weight: Tensor | None, factor: Tensor | 
     return spmm(g.unsqueeze(1), weight, None, factor, *operands).squeeze(1)
 
 
-def _with_loops(source: Ints, target: Ints, graph: Graph) -> tuple[Ints, Ints]:
-    """Put an edge from each node to itself behind edges."""
-    assert graph.num_sources == graph.num_targets
-    nodes = np.arange(graph.num_targets, dtype=target.dtype)
-    return np.concatenate([source, nodes]), np.concatenate([target, nodes])
-
-
-def _grouped(
-    row: Ints, col: Ints, num_rows: int, value: NDArray[Any], longest: int | None = None
-) -> Rows:
-    """Group edges with their weights by row."""
-    ends, other, value = by_row(row, col, num_rows, value)
-    if longest is None:
-        longest = len(other) if len(other) <= LONG else longest_of(ends)
-    return torch.from_numpy(value), compressed(ends, other, None, longest)
+def rows_by_target(graph: Graph) -> tuple[Ints, Ints]:
+    """Return pointers and sources by target."""
+    if graph.is_grouped:
+        return graph.by_target.rowptr.numpy(), graph.by_target.col.numpy()
+    source, target = graph.ends
+    nothing = np.empty(len(source), np.int8)  # stands for values that nobody reads
+    ends, source, _ = by_row(target, source, graph.num_targets, nothing)
+    return ends, source

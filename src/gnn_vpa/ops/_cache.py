@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._csr import is_plain_list
 from ._edge_index import is_edge_index
 from ._formats import Sizes
 from ._graph import Graph
@@ -62,9 +63,10 @@ class Mark:
 
     def __init__(self, tensor: Tensor) -> None:
         plain = tensor.as_tensor() if is_edge_index(tensor) else tensor
-        self.storage = plain.untyped_storage()
-        place = (self.storage._cdata, plain.data_ptr(), plain.shape, plain.stride(), plain.dtype)
-        self.seen = (tensor._version, plain._version, *place)
+        self.storage = storage = plain.untyped_storage()
+        versions = plain._version if plain is tensor else (tensor._version, plain._version)
+        place = (storage._cdata, plain.data_ptr(), plain.shape, plain.stride(), plain.dtype)
+        self.seen = (versions, place)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mark) and self.seen == other.seen
@@ -87,17 +89,22 @@ def as_graph(graph: Graph | Tensor, num_nodes: Sizes | None = None) -> Graph:
     return known[2]
 
 
-def known_graph(edge_index: Tensor, num_sources: int, num_targets: int) -> Graph | None:
-    """Return the graph that was made of an unchanged ``edge_index``, and checked, for these sizes.
+def graph_of_list(edge_index: Tensor, sizes: tuple[int, int]) -> Graph | None:
+    """Return what ``as_graph`` does of a plain list of edges on the CPU, and else None.
 
-    Nothing of a graph that a layer before has seen needs to be looked at again.
+    Nothing of a list that a layer before has seen needs to be looked at again.
     """
     if type(edge_index) is not Tensor or torch.compiler.is_compiling():
         return None
     known: tuple[Mark, Sizes | None, Graph] | None = _graphs.get(edge_index)
-    if known is None or known[1] != (num_sources, num_targets) or known[0] != Mark(edge_index):
+    if known is not None and known[1] == sizes and known[0] == Mark(edge_index):
+        return known[2]
+    if not is_plain_list(edge_index):
         return None
-    return known[2]
+    graph = Graph.of_list(edge_index, sizes)
+    if not edge_index.is_inference():  # whose changes could not be seen
+        _graphs.put(edge_index, (Mark(edge_index), sizes, graph))
+    return graph
 
 
 def memorable(graph: object) -> bool:

@@ -1,7 +1,7 @@
 """Compressed rows: the one form in which kernels see a graph."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import torch
@@ -182,8 +182,11 @@ def _check_end(name: str, index: Ints, size: int) -> None:
 
 def check_below(edges: Tensor, num_sources: int, num_targets: int) -> None:
     """Raise unless indices on the CPU are in range: of edges ``[2, E]``, or targets ``[S]``."""
-    ends = edges.numpy()
-    if edges.dim() == 1:
+    _check_ends(edges.numpy(), num_sources, num_targets)
+
+
+def _check_ends(ends: Ints, num_sources: int, num_targets: int) -> None:
+    if ends.ndim == 1:
         _check_end("target", ends, num_targets)
     elif num_sources != num_targets or not _are_below(ends, num_targets):
         _check_end("source", ends[0], num_sources)
@@ -198,11 +201,39 @@ def ends_of(edges: Tensor, num_sources: int, num_targets: int) -> tuple[Ints, In
         num_sources: Number of sources.
         num_targets: Number of targets.
     """
-    check_below(edges, num_sources, num_targets)
-    ends = edges.numpy().astype(_narrowest(edges.shape[-1], num_sources, num_targets), order="C")
-    if edges.dim() == 1:
+    given = edges.numpy()
+    _check_ends(given, num_sources, num_targets)
+    ends = given.astype(_narrowest(given.shape[-1], num_sources, num_targets), order="C")
+    if ends.ndim == 1:
         return np.arange(len(ends), dtype=ends.dtype), ends
     return ends[0], ends[1]
+
+
+def looped(source: Ints, target: Ints, num_nodes: int) -> tuple[Ints, Ints]:
+    """Put an edge from each node to itself before edges on the CPU."""
+    nodes = np.arange(num_nodes, dtype=target.dtype)
+    return np.concatenate([nodes, source]), np.concatenate([nodes, target])
+
+
+def rows_of(matrix: Tensor) -> CSR:
+    """Return the rows of a CSR matrix on the CPU: copies, in range and of the narrowest type."""
+    pointer, col = matrix.crow_indices().numpy(), matrix.col_indices().numpy()
+    dtype = _narrowest(len(col), *matrix.shape)
+    lengths = pointer[1:] - pointer[:-1]
+    ends = pointer.item(0), pointer.item(-1)
+    if ends != (0, len(col)) or not _are_below(lengths, len(col) + 1):  # none is negative
+        refuse_pointers()
+    _check_end("source", col, matrix.shape[1])
+    longest = _counting.largest(lengths) if lengths.size > 0 else 0
+    return compressed(pointer.astype(dtype), col.astype(dtype), None, longest)
+
+
+def refuse_pointers() -> NoReturn:
+    """Say that the pointers of a sparse matrix are none."""
+    raise UsageError(
+        "graph: the sparse tensor's compressed index does not ascend from 0 to its number of "
+        "values. Build it with check_invariants=True to see where."
+    )
 
 
 def compressed(rowptr: Ints, col: Ints, edge: Ints | None, longest: int) -> CSR:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from ._csr import rows
+from ._csr import refuse_pointers, rows
 from ._edge_index import is_edge_index
 
 Sizes = int | tuple[int, int]
@@ -70,10 +70,7 @@ def _expanded(pointer: Tensor, index: Tensor) -> Tensor:
     """Return the compressed index of every value; a pointer that is none must not get further."""
     counts = pointer.diff()
     if int(pointer[0]) != 0 or int(pointer[-1]) != index.numel() or bool((counts < 0).any()):
-        raise UsageError(
-            "graph: the sparse tensor's compressed index does not ascend from 0 to its number of "
-            "values. Build it with check_invariants=True to see where."
-        )
+        refuse_pointers()
     return rows(pointer, index.numel())
 
 

@@ -22,9 +22,11 @@ from ._csr import (
     is_on_host,
     is_plain_list,
     is_readable,
+    looped,
     measured,
     moved,
     rows,
+    rows_of,
     transpose,
 )
 from ._edge_index import grouped_both, is_edge_index
@@ -124,10 +126,25 @@ class Graph:
         if not _are_sizes(num_nodes) or not is_plain_list(edge_index):
             return cls(edge_index, num_nodes)
         refuse_script()
+        return cls.of_list(edge_index, num_nodes)
+
+    @classmethod
+    def of_list(cls, edge_index: Tensor, sizes: tuple[int, int]) -> Graph:
+        """Make such a graph of a plain list of edges, for sizes that are some."""
         graph = object.__new__(cls)
         graph._start()
         graph.multiplicity = None
-        graph._take_list(edge_index, num_nodes)
+        graph._take_list(edge_index, sizes)
+        return graph
+
+    @classmethod
+    def of_rows(cls, matrix: Tensor) -> Graph:
+        """Make the graph of a CSR matrix on the CPU, which is grouped; its values do not matter."""
+        num_targets, num_sources = matrix.shape
+        with trainable():
+            by_target = rows_of(matrix)
+        graph = cls.from_csr(by_target, None, (num_sources, num_targets))
+        graph._is_whole = len(by_target.col) > 0
         return graph
 
     @classmethod
@@ -202,10 +219,7 @@ class Graph:
     def _readout_on_host(cls, batch: Tensor, num_graphs: int) -> Graph:
         """Make the graph of a readout on the CPU, of which nothing but its ends is needed yet."""
         source, target = ends_of(batch, len(batch), num_graphs)
-        # Grouped by source a readout is what was given: an edge for each node.
-        pointers = np.arange(len(source) + 1, dtype=source.dtype)
-        by_source = compressed(pointers, target, None, 1)
-        graph = cls.from_csr(None, by_source, (len(source), num_graphs))
+        graph = cls.from_csr(None, None, (len(source), num_graphs))
         graph._ends = source, target
         graph._is_whole, graph.is_readout = len(source) > 0, True
         return graph
@@ -238,12 +252,29 @@ class Graph:
     def ends(self) -> tuple[Ints, Ints]:
         """Source and target of each edge on the CPU, as the edges were given."""
         if self._ends is None:
-            _, source, edge, _ = self.by_target
-            if edge is not None:
-                with trainable():
-                    source = torch.empty_like(source).scatter_(0, edge.long(), source)
-            self._ends = source.numpy(), self.edge_targets.numpy()
+            csr = self.by_target
+            source, lengths = csr.col.numpy(), np.diff(csr.rowptr.numpy())
+            target = np.arange(len(lengths), dtype=source.dtype).repeat(lengths)
+            if csr.edge is not None:
+                order = csr.edge.numpy().argsort()
+                source, target = source.take(order), target.take(order)
+            self._ends = source, target
         return self._ends
+
+    @property
+    def with_loops(self) -> Graph:
+        """On the CPU: a self-loop of each node, and the edges that are none."""
+        known: Graph | None = self.ways.get("with loops")
+        if known is None:
+            source, target = self.ends
+            is_loop = source == target
+            if is_loop.any():
+                source, target = source[~is_loop], target[~is_loop]
+            known = Graph.from_csr(None, None, (self.num_sources, self.num_targets))
+            known._ends = looped(source, target, min(self.num_sources, self.num_targets))
+            known._is_whole = len(known._ends[0]) > 0
+            self.ways["with loops"] = known
+        return known
 
     @property
     def degree(self) -> Tensor:
@@ -256,12 +287,29 @@ class Graph:
         if self._by_source is not None:
             return self._by_source
         with trainable():
-            by_source = transpose(self.by_target, self.num_sources)
+            by_source = self._single() or transpose(self.by_target, self.num_sources)
             if not is_on_host(by_source.col):  # there it is measured already
                 by_source = measured(by_source)
         if not _is_transformed():
             self._by_source = by_source
         return by_source
+
+    def _single(self) -> CSR | None:
+        """Return a readout grouped by source, which is what was given: an edge for each node."""
+        if not self.is_readout or self._ends is None:
+            return None
+        node, batch = self._ends
+        return compressed(np.arange(len(node) + 1, dtype=node.dtype), batch, None, 1)
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether the edges have been grouped by target."""
+        return self._by_target is not None
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether the edges have been grouped by source."""
+        return self._by_source is not None
 
     @property
     def is_whole(self) -> bool:

@@ -29,22 +29,26 @@ def power(mass: Tensor, exponent: float) -> Tensor:
 
 
 def power_of_lengths(
-    lengths: NDArray[Any], longest: int, exponent: float, dtype: Any
+    lengths: NDArray[Any], longest: int, exponent: float, dtype: Any, more: int = 0
 ) -> NDArray[Any]:
     """Return what ``power`` does of the lengths of rows, of which none is above ``longest``.
+
+    To each length ``more`` is added first; none of the sums is negative.
 
     Example:
         >>> power_of_lengths(np.array([0, 4]), 4, 0.5, np.float32)
         array([0. , 0.5], dtype=float32)
+        >>> power_of_lengths(np.array([1, 5]), 5, 0.5, np.float32, more=-1)
+        array([0. , 0.5], dtype=float32)
     """
     if longest < _TABLED:
-        return _table(exponent, dtype).take(lengths)
-    return _powers(lengths, exponent).astype(dtype)
+        return _table(exponent, dtype, more).take(lengths)
+    return _powers(lengths + more, exponent).astype(dtype)
 
 
 @lru_cache(maxsize=64)
-def _table(exponent: float, dtype: Any) -> NDArray[Any]:
-    return _powers(np.arange(_TABLED), exponent).astype(dtype)
+def _table(exponent: float, dtype: Any, more: int) -> NDArray[Any]:
+    return _powers(np.arange(_TABLED) + more, exponent).astype(dtype)
 
 
 def _powers(lengths: NDArray[Any], exponent: float) -> NDArray[Any]:

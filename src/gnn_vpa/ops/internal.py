@@ -8,8 +8,8 @@ from ._attend import softmax as softmax
 from ._cache import Mark as Mark
 from ._cache import Memory as Memory
 from ._cache import as_graph as as_graph
+from ._cache import graph_of_list as graph_of_list
 from ._cache import is_traceable as is_traceable
-from ._cache import known_graph as known_graph
 from ._cache import memorable as memorable
 from ._check import check_graph as check_graph
 from ._counting import by_row as by_row
@@ -30,6 +30,7 @@ from ._graph import trainable as trainable
 from ._norm import normed as normed
 from ._operators import sddmm as sddmm
 from ._parts import attend_by_parts as attend_by_parts
+from ._parts import attend_by_vectors as attend_by_vectors
 from ._power import power as power
 from ._script import raise_unscriptable as raise_unscriptable
 from ._short import is_untraced as is_untraced
@@ -47,6 +48,7 @@ __all__ = [
     "as_graph",
     "attend_by_parts",
     "attend_by_power",
+    "attend_by_vectors",
     "by_row",
     "check_below",
     "check_device",
@@ -56,11 +58,11 @@ __all__ = [
     "endpoints",
     "from_sources",
     "from_targets",
+    "graph_of_list",
     "is_on_host",
     "is_plain_list",
     "is_traceable",
     "is_untraced",
-    "known_graph",
     "memorable",
     "normalised_sum",
     "normed",

@@ -42,6 +42,13 @@ def keep_self_loops(edge_index: Tensor, edge_attr: None) -> tuple[Tensor, None]:
     return edge_index, edge_attr
 
 
+def no_self_loops(
+    edge_index: Tensor, edge_attr: None, fill_value: object, num_nodes: int
+) -> tuple[Tensor, None]:
+    """Stand for PyG's ``add_self_loops`` where the layer adds them itself."""
+    return edge_index, edge_attr
+
+
 def append_self_loops(
     edge_index: Tensor, edge_attr: None, fill_value: object, num_nodes: int
 ) -> tuple[Tensor, None]:

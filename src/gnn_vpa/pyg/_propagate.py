@@ -11,13 +11,12 @@ from torch_geometric.typing import Adj, Size
 from ..ops import Graph
 from ..ops.internal import (
     as_graph,
+    graph_of_list,
     is_on_host,
-    is_plain_list,
-    known_graph,
     raise_unscriptable,
 )
 from ._along import Edges
-from ._edges import plain_edges
+from ._edges import graph_of_rows, has_unit_values, plain_edges
 from ._small import small
 from ._traced import traced
 
@@ -104,9 +103,10 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             return kwargs
         return {k: v[::-1] if isinstance(v, tuple | list) else v for k, v in kwargs.items()}
 
-    def _takes_values(self) -> bool:
-        """Say whether the message asks for something that the values of a sparse matrix may be."""
-        return any(name in self._user_args for name in _VALUES)
+    def _takes_values(self, matrix: Tensor) -> bool:
+        """Say whether values of a sparse matrix matter: not as weights that are all 1."""
+        asked = [name for name in _VALUES if name in self._user_args]
+        return len(asked) > 0 and not (asked == ["edge_weight"] and has_unit_values(matrix))
 
     def _take_values(self, values: Tensor, kwargs: dict[str, Any]) -> None:
         """Read the values of a sparse matrix as PyG does: as what the message asks for."""
@@ -135,7 +135,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
     def _plain_ends(self, edge_index: Adj, size: Size, x: Any) -> tuple[Tensor, Edges] | None:
         """Return what ``_ends`` does, where edges are a plain list, of which PyG asks nothing.
 
-        A sparse matrix is one too, for a layer that does not ask for its values.
+        A sparse matrix is one too, where its values do not matter.
         """
         source, target = x if type(x) is tuple else (x, x)
         if self.flow != "source_to_target" or not isinstance(source, Tensor):
@@ -149,17 +149,18 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
         if edge_index.layout != torch.strided:
             # On a GPU it is grouped at once: a matrix is made to be kept.
             fits = is_on_host(edge_index) and edge_index.shape == sizes[::-1]
-            if not fits or self._takes_values():
+            if not fits or self._takes_values(edge_index):
                 return None
+            graph = graph_of_rows(edge_index)
+            if graph is not None:
+                return source, graph
             edge_index, _ = plain_edges(edge_index)
         if self._takes_small and target is not None:
             # Under a compiler, or on a GPU.
             edges = (traced if is_traced else small)(edge_index, source, sizes[1])
             if edges is not None:
                 return source, edges
-        graph = known_graph(edge_index, *sizes)
-        if graph is None and is_plain_list(edge_index):
-            graph = as_graph(edge_index, sizes)
+        graph = graph_of_list(edge_index, sizes)
         return None if graph is None else (source, graph)
 
     def _ends(self, edge_index: Tensor, sizes: list[int | None], x: Any) -> tuple[Tensor, Graph]:

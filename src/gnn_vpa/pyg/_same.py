@@ -15,7 +15,7 @@ from ..ops.internal import attend_by_parts
 from ._along import Edges
 from ._rules import form_of
 from ._variants import become, is_sum, variant
-from .attention import Parts, VPGATConv
+from .attention import Parts, Scores, VPGATConv
 
 _NAMES = {SumAggregation: "sum", MeanAggregation: "mean"}
 
@@ -29,6 +29,9 @@ class GATConvByParts(VPGATConv):
 
     def _fused(self, source: Tensor, graph: Edges, kwargs: dict[str, Any]) -> Tensor:
         alpha = kwargs["alpha"]
+        if isinstance(alpha, Scores):
+            assert isinstance(graph, Graph)
+            return alpha.attend(source, graph, normed=False)
         if not isinstance(graph, Graph):
             graph = graph.grouped(len(source))
         if isinstance(alpha, Parts):

@@ -11,12 +11,12 @@ from torch_geometric.typing import Adj, Size
 from torch_geometric.utils import is_torch_sparse_tensor
 
 from ..ops import Graph, aggregate
-from ..ops.internal import attend_by_parts
+from ..ops.internal import attend_by_parts, attend_by_vectors, is_on_host
 from ._aggregation import VPAggregation
 from ._along import Edges
 from ._edges import plain_edges
 from ._forms import VPWeights
-from ._loops import append_self_loops, counting, keep_self_loops
+from ._loops import append_self_loops, counting, keep_self_loops, no_self_loops
 from ._memory import add_self_loops, remove_self_loops
 from ._propagate import VPMessagePassing
 from ._rebind import rebound
@@ -33,6 +33,44 @@ class Parts(NamedTuple):
     times: Tensor | None
 
 
+class Score:
+    """``(x * vector).sum(-1)``, which is left to whoever attends; ``vector`` is ``[1, H, F]``."""
+
+    def __init__(self, vector: Tensor) -> None:
+        self.vector = vector
+        self.x: Tensor | None = None
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> "Score":
+        x, score = args  # of the product, the only function of PyTorch that is called with it
+        assert function in (Tensor.mul, Tensor.__mul__)
+        score.x = x
+        return score  # type: ignore[no-any-return]
+
+    def sum(self, dim: int) -> "Score":
+        """Stand for the sum over features."""
+        assert dim == -1
+        return self
+
+
+class Scores(NamedTuple):
+    """Attention that is still ``leaky_relu(<x_j, source> + <x_i, target>)``, and asks for loops."""
+
+    source: Score
+    target: Score
+    slope: float
+    has_loops: bool
+
+    def attend(self, x: Tensor, graph: Graph, normed: bool) -> Tensor:
+        """Attend along edges between the nodes of ``x``, ``[num_nodes, heads, features]``."""
+        assert x is self.source.x is self.target.x
+        edges = graph.with_loops if self.has_loops else graph
+        vectors = self.source.vector, self.target.vector
+        return attend_by_vectors(x, edges, *vectors, self.slope, normed=normed)
+
+
 class VPAttention(VPWeights):
     """Attention divided by ``sqrt(sum_j c_ij^2)`` over the weights used, after dropout."""
 
@@ -41,6 +79,7 @@ class VPAttention(VPWeights):
     _forward: ClassVar[Callable[..., Any]]  # the parent's
     _in_parts: ClassVar[Callable[..., Any]]  # … which leaves the attention to ``propagate``
     _traceable: ClassVar[Callable[..., Any]]  # … and lets self-loops that are there stay
+    _at_once: ClassVar[Callable[..., Any] | None]  # … and leaves loops and products to it as well
 
     def __init__(self, *args: Any, normalizer_grad: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -56,6 +95,15 @@ class VPAttention(VPWeights):
         cls._traceable = rebound(
             cls._in_parts, add_self_loops=append_self_loops, remove_self_loops=keep_self_loops
         )
+        cls._at_once = None
+        if super().forward is GATConv.forward:  # and not that of a class in between
+            names = {"edge_updater": "_scores", "att_src": "_source_score"}
+            cls._at_once = rebound(
+                GATConv.forward,
+                {**names, "att_dst": "_target_score"},
+                add_self_loops=no_self_loops,
+                remove_self_loops=keep_self_loops,
+            )
 
     def forward(self, x: Any, edge_index: Adj, *args: Any, **kwargs: Any) -> Any:
         """Run the layer, with the arguments of the PyG layer it stands for."""
@@ -107,6 +155,9 @@ class VPAttention(VPWeights):
 
     def _fused(self, source: Tensor, graph: Edges, kwargs: dict[str, Any]) -> Tensor:
         alpha = kwargs["alpha"]
+        if isinstance(alpha, Scores):
+            assert isinstance(graph, Graph)
+            return alpha.attend(source, graph, normed=True)
         if not isinstance(graph, Graph):
             if isinstance(alpha, Parts):
                 return graph.attend_by_parts(source, *alpha)
@@ -144,6 +195,28 @@ class VPGATConv(VPAttention, GATConv):  # type: ignore[misc]
         >>> conv(x, edge_index, edge_attr=torch.ones(2, 3)).shape
         torch.Size([3, 64])
     """
+
+    def forward(self, x: Any, edge_index: Adj, *args: Any, **kwargs: Any) -> Any:
+        """Run the layer, with the arguments of the PyG layer it stands for."""
+        if self._at_once is not None and type(x) is Tensor and self.lin is not None:
+            fits = type(edge_index) is Tensor and is_on_host(edge_index) and is_on_host(x)
+            if fits and self._keeps_parts(x, edge_index, *args, *kwargs.values()):
+                return self._at_once(x, edge_index)
+        return super().forward(x, edge_index, *args, **kwargs)
+
+    @property
+    def _source_score(self) -> Score:
+        return Score(self.att_src)
+
+    @property
+    def _target_score(self) -> Score:
+        return Score(self.att_dst)
+
+    def _scores(
+        self, edge_index: Tensor, alpha: tuple[Score, Score], edge_attr: None, size: None
+    ) -> Scores:
+        """Stand for ``edge_updater`` where the attention of edges is left to ``propagate``."""
+        return Scores(*alpha, self.negative_slope, self.add_self_loops)
 
     def _keeps_parts(self, x: Any, edge_index: Adj, *others: Any) -> bool:
         return (

@@ -8,8 +8,9 @@ from torch_geometric.nn import GCNConv, SGConv
 from torch_geometric.typing import Adj
 
 from ..ops import Graph
-from ..ops.internal import is_plain_list, normalised_sum
+from ..ops.internal import is_on_host, is_plain_list, normalised_sum
 from ._along import Edges
+from ._edges import has_unit_values
 from ._forms import VPNormalised
 from ._norm import vp_gcn_norm
 from ._rebind import rebound
@@ -31,6 +32,13 @@ def _left(*arguments: Any) -> tuple[Tensor, Units]:
     """Stand for ``gcn_norm`` where the normalisation is left to ``propagate``."""
     units = Units(*arguments)
     return units.edge_index, units
+
+
+def _has_no_weights(edges: Tensor) -> bool:
+    """Say whether edges on the CPU are a plain list, or a matrix whose values are all 1."""
+    if edges.layout == torch.strided:
+        return is_plain_list(edges)
+    return is_on_host(edges) and edges.dim() == 2 and has_unit_values(edges)
 
 
 class VPGCNConv(VPNormalised, GCNConv):  # type: ignore[misc]
@@ -65,7 +73,7 @@ class VPGCNConv(VPNormalised, GCNConv):  # type: ignore[misc]
         """Say whether normalised weights are seen by nobody: then they need not be made."""
         return (
             isinstance(edge_index, Tensor)
-            and is_plain_list(edge_index)
+            and _has_no_weights(edge_index)
             and self.flow == "source_to_target"
             and self.normalize
             and self.add_self_loops

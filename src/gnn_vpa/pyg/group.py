@@ -14,8 +14,10 @@ class GroupEdges(BaseTransform):  # type: ignore[misc]
 
     PyG's ``DataLoader`` puts graphs one after the other and keeps the order within each, so the
     batches of such graphs are grouped by target already, which the aggregations see. Every
-    attribute of edges moves with its edge; nothing else changes. Without the transform converted
-    models compute the same, and group each batch by counting.
+    attribute of edges moves with its edge. A graph with features ``x`` is told its ``num_nodes``,
+    which the ``DataLoader`` would otherwise infer three times for each graph of each batch, a
+    quarter of its time; nothing else changes. Without the transform converted models compute the
+    same, and group each batch by counting.
 
     Use it as a data set's ``pre_transform``, or once on each graph of a list.
 
@@ -50,4 +52,6 @@ class GroupEdges(BaseTransform):  # type: ignore[misc]
                     f"{type(value).__name__}. Turn it into a tensor, or remove it before grouping."
                 )
             data[key] = value.index_select(data.__cat_dim__(key, value), order)
+        if data.x is not None and "num_nodes" not in data:
+            data.num_nodes = data.num_nodes  # what PyG infers from x becomes an attribute
         return data
