@@ -210,7 +210,7 @@ def _reduce(
                 x, w, b, *csr[:3], pieces, num_rows, num_edges, *sizes, **shape | {"TILE": wide}
             )
         if heads == a_heads == b_heads == 1 and num_edges <= FEW_EDGES * num_rows:
-            together = _together(x, num_rows, shape["BLOCK"], csr.longest)
+            together = _together(x, num_rows, shape["BLOCK"], csr)
             _short_rows_kernel[(ceil_div(num_rows, together["ROWS"]), blocks)](
                 x, w, a, b, *csr[:3], pieces, out, num_rows, size,
                 MAX=is_max, ACC=shape["ACC"], LONG=_LONG, WIDE=wide, **together,
@@ -274,7 +274,7 @@ def _winners(
         shape = _tiling(size, degree, own.dtype)
         with on_device_of(own):
             if degree <= FEW_EDGES:
-                together = _together(own, len(own), shape["BLOCK"], csr.longest)
+                together = _together(own, len(own), shape["BLOCK"], csr)
                 blocks = ceil_div(len(own), together["ROWS"]), ceil_div(size, shape["BLOCK"])
                 _short_winner_kernel[blocks](
                     own.contiguous(), other.contiguous(), share, m, divided, *csr[:3], out,
@@ -303,7 +303,7 @@ def _tiling(size: int, degree: float, dtype: torch.dtype) -> dict[str, Any]:
     return {"TILE": tile, "BLOCK": block, "num_warps": 1 if tile * block <= 1024 else 2}
 
 
-def _together(x: Tensor, num_rows: int, block: int, longest: int) -> dict[str, int]:
+def _together(x: Tensor, num_rows: int, block: int, csr: CSR) -> dict[str, int]:
     """Choose rows x features of a tile for rows of few edges, and edges that are read at once.
 
     A result that fills the GPU is cut into few programs, of many rows each. A smaller one is cut
@@ -311,8 +311,9 @@ def _together(x: Tensor, num_rows: int, block: int, longest: int) -> dict[str, i
     a program has one warp, whose rows are few.
     """
     numbers, threads, tile, at_once = num_rows * math.prod(x.shape[1:]), 128, 4, 2048
-    if numbers < _FULL:
-        if longest > MIN_EDGES_ALONE and numbers < _FULL // 2:
+    # Of more threads than rows with indices of 64 bits Triton 3.6 makes loads that it refuses.
+    if numbers < _FULL and csr.col.dtype == torch.int32:
+        if csr.longest > MIN_EDGES_ALONE and numbers < _FULL // 2:
             threads, tile = 32, 8
         at_once = threads * 16 // x.element_size()
     rows = max(1, min(128, at_once // block))

@@ -89,7 +89,8 @@ class Fused(Small):
     """Edges of a GPU's batch: their rows are gathered, scaled and added in one kernel.
 
     A compiler checks what ``gather`` and ``scatter_add`` are given, as PyTorch does: an index out
-    of range ends the program there. What it makes of ``index_select`` takes -1 for the last node.
+    of range ends the program there. Before PyTorch 2.13 it takes -1 for the last row, if that is
+    not made an index beyond it.
     """
 
     def sum(self, x: Tensor, exponent: float, weight: Tensor | None = None) -> Tensor:
@@ -100,6 +101,7 @@ class Fused(Small):
         return self._added(messages)
 
     def _rows(self, x: Tensor, index: Tensor) -> Tensor:
+        index = torch.where(index < 0, x.shape[0], index)
         return x.gather(0, lined_up(index, x).expand(-1, *x.shape[1:]))
 
     def _added(self, rows: Tensor) -> Tensor:
