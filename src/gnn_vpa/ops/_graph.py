@@ -296,7 +296,7 @@ class Graph:
 
     def _single(self) -> CSR | None:
         """Return a readout grouped by source, which is what was given: an edge for each node."""
-        if not self.is_readout or self._ends is None:
+        if not self.is_readout or self._ends is None or torch.compiler.is_compiling():
             return None
         node, batch = self._ends
         return compressed(np.arange(len(node) + 1, dtype=node.dtype), batch, None, 1)
