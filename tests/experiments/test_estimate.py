@@ -1,3 +1,5 @@
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,20 @@ def test_calibration_takes_the_smallest_data_set_that_is_here(
 
 def test_a_certain_estimate_has_no_range() -> None:
     assert str(Estimate(0.2, 1.5)) == "about 1 s"
+
+
+@pytest.mark.parametrize(("moments", "seconds"), [([50, 52, 54, 56], 1.0), ([50], 25.0)])
+def test_a_pace_is_that_of_epochs_behind_the_first(
+    moments: list[float], seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, now = import_module("gnn_vpa.experiments.estimate"), [0.0]
+    monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
+
+    def fit(*_: object, progress: Callable[[int], None], **__: object) -> None:
+        for done, now[0] in enumerate(moments, start=1):  # the first has all that is prepared
+            progress(done - 1)  # of one of two groups
+            progress(done)
+
+    monkeypatch.setattr(module, "fit", fit)
+    (pace,) = time_models(expand(["MUTAG"], ["sgc"], folds=2).cells, device="cpu")
+    assert pace.seconds == seconds  # of a fold

@@ -306,22 +306,26 @@ def time_models(
             graphs = load(cell.source or cell.dataset, data_dir, target.column, target.kind)
         except GnnVpaError:
             continue
-        # The first time of all warms up; the difference leaves out what each training prepares.
-        more = _MANY_EPOCHS if gpu else _FEW_EPOCHS
         with single_thread(device):
-            _, short, long = (_time(cell, graphs, n, device) for n in (1, 1, 1 + more))
-        pace = max(long - short, 1e-6) / more / cell.folds
+            pace = _epoch(cell, graphs, _MANY_EPOCHS if gpu else _FEW_EPOCHS, device) / cell.folds
         work = _size(cell.dataset, graphs.num_nodes, graphs.num_edges, gpu=gpu)
         paces.append(Pace(cell.dataset, model, pace, work, gpu, kind_of(cell)[2]))
     return paces
 
 
-def _time(cell: Cell, graphs: GraphSet, epochs: int, device: str) -> float:
-    started = time.perf_counter()
+def _epoch(cell: Cell, graphs: GraphSet, epochs: int, device: str) -> float:
+    """Return the seconds of an epoch, by so many of them behind the first, which warms up."""
+    ends = {0: time.perf_counter()}
+
+    def tell(done: int) -> None:
+        ends.setdefault(done, time.perf_counter())
+
     assert cell.protocol is not None
-    protocol = replace(cell.protocol, epochs=epochs, patience=None)
-    fit(graphs, cell.task, protocol, lanes_of(cell, graphs), device=device)
-    return time.perf_counter() - started
+    protocol = replace(cell.protocol, epochs=1 + epochs, patience=None)
+    fit(graphs, cell.task, protocol, lanes_of(cell, graphs), device=device, progress=tell)
+    last = max(ends)  # earlier, where every fold has diverged
+    first = min(1, last - 1)
+    return (ends[last] - ends[first]) / (last - first)
 
 
 def epoch_work(cell: Cell, *, gpu: bool = False) -> float:
