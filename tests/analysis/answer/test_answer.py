@@ -76,6 +76,14 @@ def test_the_default_keeps_the_signal_where_scores_do_not_tell(make_folds: Make)
     assert "the signal at the start is alike with all of them" in alike.text
 
 
+def test_rounding_is_no_signal_that_is_kept(make_folds: Make) -> None:
+    # The mean of features that are all the same: what a norm makes of rounding may seem steady.
+    folds = make_folds({SUM: around(0.801), MEAN: around(0.8, 1)})
+    found = answer(folds, signals({"sum": [1, 30, 900], "mean": [8e-10, 6e-10, 8e-10]}))
+    assert found.default == {"GIN on mine": "sum"}
+    assert "the signal" not in found.text
+
+
 def test_degrees_are_named_where_the_data_set_is_known(make_folds: Make) -> None:
     cells = {("COLLAB", "GIN", "sum"): around(0.801), ("COLLAB", "GIN", "vpa"): around(0.8, 1)}
     known = signals({"sum": [1, 30, 900], "vpa": [1, 1, 1.1]}, "COLLAB")

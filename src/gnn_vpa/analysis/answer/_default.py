@@ -13,6 +13,7 @@ from ..style import DATASETS
 if TYPE_CHECKING:
     import pandas as pd
 
+_NOISE = 1e-6  # variance behind the first layer that is nothing but rounding: all nodes are alike
 _TELLS = 10.0  # factor between two signals from which on they are worth a choice
 
 
@@ -23,7 +24,7 @@ def default(
 
     Where the signal at the start tells them apart, the one that keeps it: its variance behind the
     last layer is closest to that behind the first, and more layers or larger degrees would harm it
-    least. Otherwise the best mean.
+    least. Otherwise, or where one of them has no signal to keep, the best mean.
 
     Args:
         may_be_best: the best mean first.
@@ -67,15 +68,21 @@ def _changes(
     if signals is None or signals.empty:
         return {}, 0
     there = signals[signals["dataset"].isin(set(datasets)) & signals["aggregation"].isin(names)]
-    changes: dict[str, list[float]] = {}
+    by_dataset: dict[str, dict[str, float]] = {}
     layers = 0
-    for (name, _), part in there.groupby(["aggregation", "dataset"], sort=False):
+    for (name, dataset), part in there.groupby(["aggregation", "dataset"], sort=False):
         part = part.drop_duplicates("layer")
         first, last = float(part["variance"].iloc[0]), float(part["variance"].iloc[-1])
         layers = max(layers, len(part))
-        if len(part) > 1 and 0 < first < math.inf and 0 < last < math.inf:
-            changes.setdefault(str(name), []).append(math.log(last / first))
-    return {name: math.exp(sum(of) / len(of)) for name, of in changes.items()}, layers
+        if len(part) > 1 and _NOISE < first < math.inf and 0 < last < math.inf:
+            by_dataset.setdefault(str(dataset), {})[str(name)] = math.log(last / first)
+    # Means over the same data sets: those on which all of them have a signal.
+    whole = [found for found in by_dataset.values() if len(found) == len(names)]
+    if not whole:
+        return {}, layers
+    return {
+        name: math.exp(sum(found[name] for found in whole) / len(whole)) for name in names
+    }, layers
 
 
 def _factor(value: float) -> str:
