@@ -29,6 +29,16 @@ def test_edges_in_order_are_seen(order: list[int]) -> None:
     assert _counting.is_in_order(np.array(order, np.int32)) == (order == sorted(order))
 
 
+@given(INDEX, st.booleans())
+def test_rows_that_ascend_are_seen_and_counted(row: np.ndarray, is_sorted: bool) -> None:
+    narrow = (np.sort(row) if is_sorted else row).astype(np.int32)
+    assert _counting.is_ascending(narrow) == (narrow.tolist() == sorted(row))
+    for times in (1, 20):  # few edges of a row, and many
+        rows_of_edges = np.sort(narrow).repeat(times)
+        expected = [0, *np.bincount(rows_of_edges, minlength=ROWS).cumsum()]
+        assert _counting.pointers(rows_of_edges, ROWS).tolist() == expected
+
+
 @given(INDEX, st.sampled_from([torch.int64, torch.int32]), st.booleans(), st.integers(0, 2))
 def test_a_list_of_edges_is_read_however_it_lies(
     source: np.ndarray, dtype: torch.dtype, turned: bool, more: int

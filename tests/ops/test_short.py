@@ -7,9 +7,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from gnn_vpa.ops import Graph, aggregate, use_backend
+from gnn_vpa.ops._bags import Factored
 from gnn_vpa.ops._short import normalised_sum, power_sum
 
 NODES = 6
+FEW = st.integers(1, 40)
+MANY = st.integers(16 * NODES + 1, 150)  # for which nodes have factors instead of edges weights
 
 
 def edges(draw: torch.Generator, count: int = 15) -> Tensor:
@@ -24,7 +27,7 @@ def short(
     return out
 
 
-@given(st.integers(0, 2**31), st.integers(1, 40), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+@given(st.integers(0, 2**31), FEW | MANY, st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 @settings(max_examples=30, deadline=None)
 def test_values_and_gradients_are_those_of_the_formula(
     seed: int, count: int, exponent: float
@@ -61,7 +64,7 @@ def test_a_readout_is_that_of_the_reference(seed: int, count: int, is_sorted: bo
     torch.testing.assert_close(found, wanted)
 
 
-@given(st.integers(0, 2**31), st.integers(1, 25), st.sampled_from([1, 2]), st.booleans())
+@given(st.integers(0, 2**31), FEW | MANY, st.sampled_from([1, 2]), st.booleans())
 @settings(max_examples=30, deadline=None)
 def test_a_degree_normalisation_is_that_of_the_formula(
     seed: int, count: int, fill: int, may_loop: bool
@@ -88,6 +91,22 @@ def test_a_degree_normalisation_is_that_of_the_formula(
 def test_a_degree_normalisation_needs_nodes_that_are_sources_and_targets() -> None:
     graph = Graph(torch.tensor([[0, 1], [1, 1]]), (3, 2))
     assert normalised_sum(torch.ones(3, 2), graph, 1) is None
+
+
+@pytest.mark.parametrize("count", [15, 140])
+def test_nodes_have_factors_where_they_have_many_edges(
+    count: int, generator: torch.Generator
+) -> None:
+    edge_index = edges(generator, count)
+    edge_index = edge_index[:, edge_index[0] != edge_index[1]]
+    graph, x = Graph(edge_index, (NODES, NODES)), torch.ones(NODES, 2)
+    short(x, graph, 0.5, own=2.0)
+    normalised_sum(x, graph, 1)
+    assert {isinstance(way, Factored) for way in graph.ways.values()} == {count == 140}
+    if count == 140:
+        x = torch.randn(NODES, 2, generator=generator, dtype=torch.float64, requires_grad=True)
+        for way in (lambda x: short(x, graph, 0.5, own=1.5), lambda x: normalised_sum(x, graph, 2)):
+            assert torch.autograd.gradgradcheck(lambda x, way=way: way(x) ** 2, x)
 
 
 def test_derivatives_of_higher_order(generator: torch.Generator) -> None:

@@ -20,6 +20,8 @@ from ._graph import Graph, trainable
 from ._operators import spmm
 from ._power import power_of_lengths
 
+WIDE = {torch.float32: np.float32, torch.float64: np.float64}  # summed in their own type
+_MANY = 16  # edges of a node
 Rows = tuple[Tensor | None, CSR]  # edges in one order with their weights; None: all are 1
 
 
@@ -65,6 +67,60 @@ class Bags(ABC):
         ends, target, value = transposed(*self.rows, graph.num_sources)
         longest = len(target) if len(target) <= LONG else longest_of(ends)
         return _as_rows(ends, target, value, longest)
+
+
+class Factored(Bags):
+    """``after_i * sum_j before_j x_j + own_i * x_i``: where a node has many edges.
+
+    Nodes are then fewer than edges by far, and factors of theirs cost less than edges' weights.
+
+    Args:
+        graph: The graph.
+        after: ``[num_targets, 1]``; None: 1.
+        before: ``[num_sources, 1]``; None: 1.
+        own: A number, or ``[num_targets, 1]``.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        after: Tensor | None,
+        before: Tensor | None = None,
+        own: float | Tensor = 0.0,
+    ) -> None:
+        self.after, self.before, self.own = after, before, own
+        super().__init__(graph, None)
+
+    @staticmethod
+    def fits(graph: Graph) -> bool:
+        """Say whether a node of the graph has many edges; in a readout it has one."""
+        return graph.num_edges > _MANY * max(graph.num_sources, graph.num_targets)
+
+    def there(self, x: Tensor, graph: Graph) -> Tensor:
+        """Sum the features of sources."""
+        return self._summed(x, self.before, graph.by_target, self.after)
+
+    def back(self, g: Tensor, graph: Graph) -> Tensor:
+        """Return the gradient to these features."""
+        return self._summed(g, self.after, graph.by_source, self.before)
+
+    def back_traced(self, g: Tensor, graph: Graph) -> Tensor:
+        """Return the same, where it is differentiated again, or traced."""
+        out = turned_sum(g, graph, None, self.after)
+        out = out if self.before is None else out * self.before
+        return out + self.own * g if self._has_own else out
+
+    @property
+    def _has_own(self) -> bool:
+        return isinstance(self.own, Tensor) or self.own != 0
+
+    def _summed(self, x: Tensor, first: Tensor | None, csr: CSR, last: Tensor | None) -> Tensor:
+        out = whole_bags(x if first is None else x * first, None, csr)
+        if last is not None:
+            out.mul_(last)
+        if isinstance(self.own, Tensor):
+            return out.addcmul_(x, self.own)
+        return out.add_(x, alpha=self.own) if self._has_own else out
 
 
 class Powers(Bags):
@@ -152,6 +208,39 @@ class Normalised(Bags):
         root, own = (torch.from_numpy(part).to(g).unsqueeze(1) for part in (self.root, loops))
         others = None if self.others is None else self.others.to(g.dtype)
         return root * turned_sum(g, graph, others, root) + own * g
+
+
+def powers(
+    graph: Graph,
+    exponent: float,
+    dtype: torch.dtype,
+    weight: Tensor | None,
+    mark: Mark | None,
+    own: float,
+) -> Powers | Factored:
+    """Return the way of a sum that is scaled by a power of the number of neighbours."""
+    if weight is None and Factored.fits(graph):
+        return Factored(graph, _factor(graph, exponent, dtype) if exponent != 0 else None, own=own)
+    return Powers(graph, exponent, WIDE[dtype], weight, mark, own)
+
+
+def normalised(graph: Graph, fill: int, dtype: torch.dtype) -> Normalised | Factored:
+    """Return the way of a degree normalisation."""
+    if Factored.fits(graph):
+        source, target = graph.ends
+        if not (source == target).any():
+            root = _factor(graph, 0.25, dtype, fill * fill)
+            return Factored(graph, root, root, fill * root * root)
+    return Normalised(graph, fill, WIDE[dtype])
+
+
+def _factor(graph: Graph, exponent: float, dtype: torch.dtype, more: int = 0) -> Tensor:
+    """Return ``(N_i + more)^(-exponent)`` of each target, ``[num_targets, 1]``."""
+    csr = graph.by_target
+    ends = csr.rowptr.numpy()
+    lengths = ends[1:] - ends[:-1]
+    powers = power_of_lengths(lengths, csr.longest + more, exponent, WIDE[dtype], more)
+    return torch.from_numpy(powers).unsqueeze(1)
 
 
 def _as_rows(ends: Ints, other: Ints, value: NDArray[Any], longest: int) -> Rows:

@@ -13,6 +13,8 @@ from scipy.sparse._sparsetools import coo_tocsr, csr_tocsc
 
 Ints = NDArray[Any]
 
+_FEW = 16
+
 
 def by_row(
     row: Ints, col: Ints, num_rows: int, value: Ints | None = None
@@ -33,6 +35,35 @@ def by_row(
     moved, ordered = np.empty_like(row), np.empty_like(value)
     coo_tocsr(num_rows, 0, len(row), row, col, value, pointer, moved, ordered)
     return pointer, moved, ordered
+
+
+def pointers(row: Ints, num_rows: int) -> Ints:
+    """Return ``rowptr`` of rows that ascend, each below ``num_rows``.
+
+    Example:
+        >>> pointers(np.array([0, 2, 2], np.int32), 3)
+        array([0, 1, 1, 3], dtype=int32)
+    """
+    if len(row) > _FEW * num_rows:  # edges of a row: to look for its end is less than to count
+        return row.searchsorted(np.arange(num_rows + 1, dtype=row.dtype)).astype(row.dtype)
+    pointer = np.zeros(num_rows + 1, row.dtype)
+    np.bincount(row, minlength=num_rows).cumsum(out=pointer[1:])
+    return pointer
+
+
+def is_ascending(row: Ints) -> bool:
+    """Say whether no number is below the one before: at a few places first, as most are not.
+
+    Example:
+        >>> is_ascending(np.array([0, 2, 2])), is_ascending(np.array([0, 2, 1]))
+        (True, False)
+    """
+    count = len(row)
+    half = count // 2
+    if count > 0 and not row.item(half // 2) <= row.item(half) <= row.item(-1):
+        return False
+    # A byte is 0 where a number falls: to look for it goes without NumPy's machinery.
+    return b"\0" not in (row[1:] >= row[:-1]).tobytes()
 
 
 def largest(values: Ints) -> int:

@@ -164,6 +164,9 @@ def _narrowest(*sizes: int) -> type[np.integer[Any]]:
 
 def counted_ends(row: Ints, col: Ints, num_rows: int) -> CSR:
     """Group edges by row, whose ends are in range and of the narrowest type."""
+    if _counting.is_ascending(row):
+        rowptr = _counting.pointers(row, num_rows)
+        return compressed(rowptr, col, None, longest_of(rowptr))
     rowptr, col, edge = _counting.by_row(row, col, num_rows)
     order = None if _counting.is_in_order(edge) else edge
     return compressed(rowptr, col, order, longest_of(rowptr))

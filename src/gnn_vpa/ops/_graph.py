@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from ._counting import Ints
+from ._counting import Ints, is_ascending
 from ._csr import (
     CSR,
     by_single,
@@ -287,19 +287,21 @@ class Graph:
         if self._by_source is not None:
             return self._by_source
         with trainable():
-            by_source = self._single() or transpose(self.by_target, self.num_sources)
+            by_source = self._as_given() or transpose(self.by_target, self.num_sources)
             if not is_on_host(by_source.col):  # there it is measured already
                 by_source = measured(by_source)
         if not _is_transformed():
             self._by_source = by_source
         return by_source
 
-    def _single(self) -> CSR | None:
-        """Return a readout grouped by source, which is what was given: an edge for each node."""
-        if not self.is_readout or self._ends is None or torch.compiler.is_compiling():
+    def _as_given(self) -> CSR | None:
+        """Return the edges by source where they were given so, as most are; a readout's always."""
+        if self._ends is None or torch.compiler.is_compiling():
             return None
-        node, batch = self._ends
-        return compressed(np.arange(len(node) + 1, dtype=node.dtype), batch, None, 1)
+        source, target = self._ends
+        if self.is_readout:  # an edge for each node
+            return compressed(np.arange(len(source) + 1, dtype=source.dtype), target, None, 1)
+        return counted_ends(source, target, self.num_sources) if is_ascending(source) else None
 
     @property
     def is_grouped(self) -> bool:

@@ -7,19 +7,16 @@ derivative is the same sum on the transposed graph.
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from . import observe
 from ._backend import backend, kernels
-from ._bags import Bags, Normalised, Powers, turned_sum
+from ._bags import WIDE, Bags, normalised, powers, turned_sum
 from ._cache import Mark
 from ._csr import is_plain
 from ._differentiable import has_duals
 from ._graph import Graph, trainable
-
-WIDE = {torch.float32: np.float32, torch.float64: np.float64}  # summed in their own type
 
 
 def can_be_short(x: Tensor) -> bool:
@@ -49,12 +46,12 @@ def power_sum(
         return None
     key = (exponent, x.dtype, weight is None, own)
     mark = None if weight is None else Mark(weight)
-    way: Powers | None = graph.ways.get(key)
+    way: Bags | None = graph.ways.get(key)
     if way is None or way.mark != mark:
         if not graph.is_whole:
             return None
         with trainable():
-            way = Powers(graph, exponent, WIDE[x.dtype], weight, mark, own)
+            way = powers(graph, exponent, x.dtype, weight, mark, own)
         graph.ways[key] = way
     return _along(way, x, graph)
 
@@ -69,12 +66,12 @@ def normalised_sum(x: Tensor, graph: Graph, fill: int) -> Tensor | None:
     if not _serves(x):
         return None
     key = ("normalised", x.dtype, fill)
-    way: Normalised | None = graph.ways.get(key)
+    way: Bags | None = graph.ways.get(key)
     if way is None:
         if not graph.is_whole or graph.num_sources != graph.num_targets:
             return None
         with trainable():
-            way = Normalised(graph, fill, WIDE[x.dtype])
+            way = normalised(graph, fill, x.dtype)
         graph.ways[key] = way
     return _along(way, x, graph)
 

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ._bags import WIDE
 from ._counting import by_row, largest, transposed
 from ._cpu import LONG, whole_bags
 from ._csr import CSR, ends_of, index_dtype, longest_of
 from ._define import define
 from ._power import power_of_lengths
-from ._short import WIDE
 
 # The grouped edges: by target, and by source; each its pointers, the other ends and the weights.
 Grouped = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]

@@ -59,8 +59,8 @@ def _ways(
         inverse = np.empty_like(place)
         inverse[order] = place
         place = inverse
-    assert graph.by_source.edge is not None
-    place = place[graph.by_source.edge.numpy()]
+    if graph.by_source.edge is not None:
+        place = place[graph.by_source.edge.numpy()]
     ends, col = graph.by_target[:2]
     t_ends, t_col = graph.by_source[:2]
     return (
