@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GAT, GCN, GIN, GATv2Conv, GraphSAGE
+from torch_geometric.nn import GAT, GCN, GIN, GATv2Conv, GINConv, GraphSAGE
 
 import gnn_vpa
 from gnn_vpa.errors import UsageError
@@ -55,6 +55,27 @@ def test_sums_are_those_of_the_kernels(aggr: str, weighted: bool) -> None:
     torch.testing.assert_close(
         values_and_gradients(ours, *given), values_and_gradients(theirs, *given)
     )
+
+
+@pytest.mark.parametrize("aggr", ["sum", "mean", "vpa"])
+@pytest.mark.parametrize("train_eps", [False, True])
+def test_gin_adds_nodes_to_their_sums_at_once(
+    aggr: str, train_eps: bool, on_the_cpu: list[Small]
+) -> None:
+    torch.manual_seed(0)
+    layer = gnn_vpa.convert(GINConv(nn.Linear(4, 3), eps=0.5, train_eps=train_eps), aggr=aggr)[0]
+    layer = layer.double()
+    x = torch.randn(9, 4, dtype=torch.float64, requires_grad=True)
+    out = layer(x, edges())
+    assert len(on_the_cpu) == 1
+    with use_backend("reference"):
+        expected = layer.nn(by_kernels(x, Graph(edges(), 9), aggr) + (1 + layer.eps) * x)
+    assert len(on_the_cpu) == 1
+    torch.testing.assert_close(out, expected)
+    leaves = [x, *(p for p in layer.parameters() if p.requires_grad)]
+    assert len(leaves) == 3 + train_eps
+    found, right = (torch.autograd.grad(o.sin().sum(), leaves) for o in (out, expected))
+    torch.testing.assert_close(found, right)
 
 
 def test_attention_is_that_of_the_kernels() -> None:

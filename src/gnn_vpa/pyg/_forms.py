@@ -16,6 +16,7 @@ from ._along import Edges, aggregate
 from ._norm import vp_gcn_norm, vp_softmax
 from ._propagate import VPMessagePassing
 from ._rebind import reads, rebound, same_code
+from ._small import Small
 from ._traced import Traced
 from ._types import OptInt, OptTensor
 
@@ -136,19 +137,29 @@ def _gin(self, x, edge_index, size=None):  # type: ignore[no-untyped-def]  # as 
 def _gin_at_once(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def at_once(self: VPSum, x: Any, edge_index: Adj, size: Size = None) -> Tensor:
         """Run the layer, with the arguments of the PyG layer it stands for."""
-        # Of a GPU's number one would have to wait.
-        on_host = type(x) is Tensor and x.device.type == "cpu"
         exponent = aggregation(self.aggr).exponent
-        eps = self.eps
-        if on_host and exponent is not None and not eps.requires_grad:
-            source, graph = self._plain_ends(edge_index, size, x) or (x, None)
-            if isinstance(graph, Traced):
-                sums = graph.sum_keeping(source, exponent)
-                return self.nn(sums + (1 + eps) * x)  # type: ignore[no-any-return]
-            if isinstance(graph, Graph) and not torch.compiler.is_compiling():
-                out = power_sum(source, graph, exponent, own=1 + float(eps))
-                if out is not None:
-                    return self.nn(out)  # type: ignore[no-any-return]
-        return forward(self, x, edge_index, size)
+        fits = type(x) is Tensor and exponent is not None
+        ends = self._plain_ends(edge_index, size, x) if fits else None
+        if ends is None or exponent is None:
+            return forward(self, x, edge_index, size)
+        return self.nn(_with_own(self, *ends, exponent))  # type: ignore[no-any-return]
 
     return at_once
+
+
+def _with_own(layer: VPSum, x: Tensor, graph: Edges, exponent: float) -> Tensor:
+    """Return ``(1 + eps) * x_i + N_i^(-exponent) * sum_j x_j``."""
+    eps = layer.eps
+    if isinstance(graph, Graph):
+        # Of a GPU's number one would have to wait.
+        is_readable = x.device.type == "cpu" and not torch.compiler.is_compiling()
+        if is_readable and not eps.requires_grad:
+            out = power_sum(x, graph, exponent, own=1 + float(eps))
+            if out is not None:
+                return out
+    own: Tensor = (1 + eps) * x
+    if type(graph) is Small:
+        return graph.sum_with(own, x, exponent)
+    if isinstance(graph, Traced) and not eps.requires_grad:
+        return graph.sum_keeping(x, exponent) + own
+    return layer._fused(x, graph, {}) + own

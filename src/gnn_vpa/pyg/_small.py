@@ -58,6 +58,13 @@ class Small:
             out = out * self.scale(exponent, out)
         return out.to(x.dtype) if self.is_wide else out
 
+    def sum_with(self, own: Tensor, x: Tensor, exponent: float) -> Tensor:
+        """Return ``own_i + N_i^(-exponent) * sum_j x_j``, in one call less."""
+        if self.is_wide or exponent == 0:
+            return own + self.sum(x, exponent)
+        out = self._added(self._messages(x, None))
+        return torch.addcmul(own, out, self.scale(exponent, out))
+
     def attend(self, x: Tensor, alpha: Tensor, is_whole: bool = False) -> Tensor:
         """Return ``sum_j alpha_ij x_j / sqrt(sum_j alpha_ij^2)``; the root takes no gradient.
 
@@ -122,14 +129,20 @@ class Small:
         out = rows.new_zeros(self.num_targets, *rows.shape[1:])
         return out.index_add_(0, self.target, rows)
 
+    def _counts(self, dtype: torch.dtype) -> Tensor:
+        """Count the edges of each target."""
+        if torch.compiler.is_compiling():  # which fuses this, and does not know the other way
+            return self._added(torch.ones_like(self.target, dtype=dtype))
+        out = self.target.new_zeros(self.num_targets, dtype=dtype)
+        return out.scatter_(0, self.target, 1, reduce="add")
+
     def scale(self, exponent: float, out: Tensor) -> Tensor:
         """Return ``N_i^(-exponent)`` as a factor of ``out``."""
         key = (exponent, out.dtype, out.dim())
         scale = self._scales.get(key)
         if scale is None:
             with trainable():
-                count = self._added(torch.ones_like(self.target, dtype=out.dtype))
-                scale = lined_up(_power_of_count(count, exponent), out)
+                scale = lined_up(_power_of_count(self._counts(out.dtype), exponent), out)
             self._scales[key] = scale
         return scale
 
@@ -226,7 +239,9 @@ def _check(edge_index: Tensor, *sizes: int) -> None:
     is_captured = edge_index.is_cuda and torch.cuda.is_current_stream_capturing()
     if edge_index.shape[1] == 0 or is_captured:
         return
-    low, high = torch.stack(torch.aminmax(edge_index, dim=1)).tolist()
+    bounds = edge_index.new_empty(2, 2)
+    torch.aminmax(edge_index, dim=1, out=tuple(bounds))
+    low, high = bounds.tolist()
     for name, least, most, size in zip(("source", "target"), low, high, sizes, strict=True):
         if least < 0 or most >= size:
             raise UsageError(
