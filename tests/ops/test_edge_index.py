@@ -48,6 +48,26 @@ def test_what_it_remembers_is_used(
 
 
 @pytest.mark.parametrize("order", ["row", "col"])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+def test_what_it_remembers_is_its_own(
+    order: str, dtype: torch.dtype, generator: torch.Generator
+) -> None:
+    edge_index = sorted_edges(order, generator).to(dtype)
+    graph = Graph(edge_index)
+    x = torch.randn(graph.num_sources, 2, generator=generator, requires_grad=True)
+    before = aggregate(x, graph, "sum")
+    known = (edge_index._indptr, edge_index._T_indptr, edge_index._T_perm, *edge_index._T_index)
+    written = [part.zero_() for part in known if part is not None]
+    assert len(written) >= 4
+    after = aggregate(x, graph, "sum")
+    torch.testing.assert_close(after, before)
+    gradients = [torch.autograd.grad(out.sum(), x)[0] for out in (after, before)]
+    degree = edge_index.as_tensor()[0].long().bincount(minlength=len(x)).float()
+    for gradient in gradients:
+        torch.testing.assert_close(gradient, degree.unsqueeze(1).expand(-1, 2))
+
+
+@pytest.mark.parametrize("order", ["row", "col"])
 def test_it_remembers_what_was_found(order: str, generator: torch.Generator) -> None:
     edge_index = sorted_edges(order, generator)
     Graph(edge_index)

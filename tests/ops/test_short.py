@@ -150,13 +150,15 @@ def test_it_does_not_serve_what_needs_the_long_way(case: str, generator: torch.G
     assert aggregate(x, graph, "mean", weight).shape == x.shape
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["once", "to differentiate again"])
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]], ids=["in order", "not"])
-def test_weights_that_change_before_the_backward_pass_change_no_gradient(order: list[int]) -> None:
+def test_weights_that_change_before_the_backward_pass_change_no_gradient(
+    order: list[int], again: bool
+) -> None:
     graph = Graph(torch.tensor([[0, 1], [0, 1]])[:, order], 2)
     x = torch.ones(2, 1, requires_grad=True)
     weight = torch.tensor([2.0, 3.0])[order]
     out = short(x, graph, 0.0, weight)
     weight.zero_()
-    out.sum().backward()
-    assert x.grad is not None
-    assert x.grad.flatten().tolist() == [2.0, 3.0]
+    (gradient,) = torch.autograd.grad(out.sum(), x, create_graph=again)
+    assert gradient.flatten().tolist() == [2.0, 3.0]

@@ -72,7 +72,8 @@ class Bags(ABC):
 class Factored(Bags):
     """``after_i * sum_j before_j x_j + own_i * x_i``: where a node has many edges.
 
-    Nodes are then fewer than edges by far, and factors of theirs cost less than edges' weights.
+    Nodes are then fewer than edges by far, and factors of theirs cost less than edges' weights. As
+    in the kernels, the sum comes first, so that it must be finite before it is scaled.
 
     Args:
         graph: The graph.
@@ -135,7 +136,9 @@ class Powers(Bags):
         mark: Mark | None,
         own: float,
     ) -> None:
-        self.exponent, self.weight, self.own = exponent, weight, own
+        self.exponent, self.own = exponent, own
+        # A change of the weights before the backward pass is none of this sum.
+        self.weight = None if weight is None else weight.clone()
         if exponent == 0 and weight is None and not own:
             super().__init__(graph, None)
             return
@@ -144,7 +147,7 @@ class Powers(Bags):
             ends, source = csr.rowptr.numpy(), csr.col.numpy()
             lengths = ends[1:] - ends[:-1]
             value = power_of_lengths(lengths, csr.longest, exponent, dtype).repeat(lengths)
-            if weight is not None:  # a change of it before the backward pass is none of this sum
+            if weight is not None:
                 order = None if csr.edge is None else csr.edge.numpy()
                 value *= weight.numpy() if order is None else weight.numpy().take(order)
             super().__init__(graph, (ends, source, value), csr.longest, mark)

@@ -42,14 +42,19 @@ def grouped_both(
         assert second.edge is not None
         index: list[Tensor] = [second.col, second.col]
         index[other] = rows(second.rowptr, second.col.numel())
-        edge_index._T_perm = second.edge.to(edge_index.dtype)
-        edge_index._T_index = tuple(part.to(edge_index.dtype) for part in index)
+        edge_index._T_perm = _copied(second.edge, edge_index)
+        edge_index._T_index = tuple(_copied(part, edge_index) for part in index)
     # Pointers are as long as PyG takes the matrix to be.
     if edge_index._indptr is None and edge_index.sparse_size(own) == sizes[own]:
-        edge_index._indptr = first.rowptr.to(edge_index.dtype)
+        edge_index._indptr = _copied(first.rowptr, edge_index)
     if edge_index._T_indptr is None and edge_index.sparse_size(other) == sizes[other]:
-        edge_index._T_indptr = second.rowptr.to(edge_index.dtype)
+        edge_index._T_indptr = _copied(second.rowptr, edge_index)
     return (first, second) if own == 1 else (second, first)
+
+
+def _copied(part: Tensor, edge_index: "EdgeIndex") -> Tensor:
+    """Return a part of a graph as ``edge_index`` keeps it: a write into that is none into this."""
+    return part.to(edge_index.dtype, copy=True)
 
 
 def _remembered(
