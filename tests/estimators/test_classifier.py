@@ -37,6 +37,19 @@ def test_it_passes_our_checks_with_a_network_of_ones_own() -> None:
     check_graph_estimator(GraphClassifier(Net, None, epochs=2, device="cpu", random_state=0))
 
 
+def test_a_single_label_is_two_classes(classifier: GraphClassifier, graphs: list[Data]) -> None:
+    labelled = [graph.clone() for graph in graphs]
+    for number, graph in enumerate(labelled):
+        graph.y = torch.tensor([float(number % 2)])  # as a loss of one logit would have it
+    fitted = clone(classifier).fit(labelled)
+    assert fitted.classes_.tolist() == [0, 1]
+    said = fitted.predict(labelled)
+    assert said.shape == (len(graphs),)
+    assert fitted.predict_proba(labelled).shape == (len(graphs), 2)
+    given = clone(classifier).fit(graphs, [number % 2 for number in range(len(graphs))])
+    np.testing.assert_array_equal(said, given.predict(graphs))
+
+
 def test_a_fit_is_one_lane_of_the_engine(
     classifier: GraphClassifier, graphs: list[Data], labels: np.ndarray
 ) -> None:

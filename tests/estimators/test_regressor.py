@@ -37,6 +37,13 @@ def test_predictions_and_the_module_are_in_the_units_of_y(
     np.testing.assert_allclose(out[:, 0], said, rtol=1e-5)
 
 
+def test_numbers_that_32_bits_do_not_tell_apart_are_refused(
+    regressor: GraphRegressor, graphs: list[Data], sizes: np.ndarray
+) -> None:
+    with pytest.raises(UsageError, match=r"y: numbers around 1e.08 .* subtract a constant"):
+        regressor.fit(graphs, 1e8 + sizes)
+
+
 def test_several_numbers_at_once(
     regressor: GraphRegressor, graphs: list[Data], sizes: np.ndarray
 ) -> None:

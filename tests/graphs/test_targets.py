@@ -107,6 +107,7 @@ def test_the_number_of_outputs() -> None:
         ((0, 1), {"kind": "numbers"}, "mine, y: no kind is called 'numbers'"),
         ((2**60, 2**60 + 1), {}, "whole numbers from .* are not told apart"),
         ((0.5, 1e300), {}, "mine: y of graph 1, column 0 .* is inf"),
+        ((1e8 + 0.5, 1e8 + 1), {}, "mine, y: numbers around 1e.08 .* are rounded by .* in 32 bits"),
         ((0, 1), {"target": "homo"}, "mine, graph 0: it has no homo, which is to be learned"),
     ],
 )
@@ -115,6 +116,11 @@ def test_values_that_cannot_be_used_are_named(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         made(*values, **settings)
+
+
+def test_numbers_far_from_zero_are_taken_where_32_bits_tell_them_apart() -> None:
+    assert made(1e4 + 0.5, 1e4 + 7, float("nan")).y[:2].tolist() == [[10000.5], [10007.0]]
+    assert made(1e8 + 1, 1e8 + 1, 1e8 + 1).kind == "regression"  # rounded, and still the same
 
 
 def test_whole_numbers_can_be_regression() -> None:

@@ -161,6 +161,10 @@ def test_edge_labels_without_edges(write_tu: Callable[..., Path]) -> None:
         ({"graph_indicator": ""}, "TINY_graph_indicator.txt is empty"),
         ({"graph_labels": "1\n-1\n1\n"}, "ends with graph 2.*has 3"),
         ({"graph_labels": None, "graph_attributes": "1\n"}, "ends with graph 2.*attributes.*has 1"),
+        (
+            {"graph_labels": None, "graph_attributes": "100000000.5\n100000001\n"},
+            "TINY_graph_attributes.txt: numbers around 1e.08 .* are rounded by",
+        ),
         ({"node_labels": "1\n2\n3\n4\n"}, "TINY_node_labels.txt has 4 lines, 5 were expected"),
         (
             {"node_attributes": "1\n2\n?\n4\n5\n"},

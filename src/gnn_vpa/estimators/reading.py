@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from ..errors import UsageError
 from ..graphs import GraphSet, load
-from ..graphs.targets import MISSING, known
+from ..graphs.targets import MISSING, known, narrowed
 from ..trained import target_of
 
 Graphs = str | GraphSet | Iterable[Data]
@@ -50,10 +50,13 @@ def classes_in(X: Graphs, y: ArrayLike | None) -> Learned:
                 f"{graphs.name}: its targets are numbers, and GraphClassifier learns classes: use "
                 "GraphRegressor, or give classes as y"
             )
-        if graphs.kind == "labels":
+        if graphs.kind == "labels" and graphs.y.shape[1] > 1:
             return Learned(_named(graphs), graphs.name)
-        there = known(graphs.y)
-        labels = np.asarray(target_of(graphs).classes)[graphs.y[there].numpy()]
+        own = graphs.y.flatten()  # a single label has two classes, as scikit-learn sees it
+        there = known(own)
+        labels = own[there].numpy()
+        if graphs.kind == "classes":
+            labels = np.asarray(target_of(graphs).classes)[labels]
     else:
         graphs, given = _without_target(X), _array(y)
         kind = type_of_target(given, input_name="y")
@@ -92,7 +95,10 @@ def numbers_in(X: Graphs, y: ArrayLike | None) -> Learned:
         return Learned(_named(graphs), graphs.name)
     graphs = _without_target(X)
     table = check_array(_array(y), ensure_2d=False, dtype=np.float64, input_name="y")
-    numbers = torch.from_numpy(table.astype(np.float32)).reshape(len(table), -1)
+    try:
+        numbers = narrowed(table.reshape(len(table), -1))
+    except ValueError as error:
+        raise UsageError(f"y: {error}") from None
     return Learned(_with_y(graphs, numbers), graphs.name)
 
 

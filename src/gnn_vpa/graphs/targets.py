@@ -29,6 +29,7 @@ TargetKind = Literal["classes", "labels", "regression"]
 KINDS: tuple[TargetKind, ...] = ("classes", "labels", "regression")
 MISSING = -1  # in the place of a class or a label that is not known
 NO_TARGET = ""  # as the name of a target: graphs have none, as those have whose class is asked for
+_COARSE = 1e-3  # of the standard deviation: what rounding may take away
 _EXACT = 1 << 53  # from here on a floating-point number may stand for several whole ones
 
 _KIND_OF: dict[tuple[torch.dtype, int], TargetKind] = {
@@ -323,8 +324,34 @@ def _labels(table: NDArray[Any]) -> Targets:
 
 
 def _numbers(table: NDArray[Any]) -> Targets:
+    return Targets(narrowed(table))
+
+
+def narrowed(table: NDArray[Any]) -> Tensor:
+    """Return numbers ``[G, T]`` in 32 bits, NaN where one is missing.
+
+    Raises:
+        ValueError: They lie so close together that 32 bits do not tell them apart.
+
+    Example:
+        >>> narrowed(np.array([[1.5], [float("nan")]]))
+        tensor([[1.5000],
+                [   nan]])
+    """
     with np.errstate(over="ignore"):  # an infinite one is found, and named, by the GraphSet
-        return Targets(torch.from_numpy(table.astype(np.float32)))
+        narrow = table.astype(np.float32)
+    for column, (wide, kept) in enumerate(zip(table.T, narrow.T, strict=True)):
+        there = np.isfinite(kept)
+        if not there.any():
+            continue
+        rounding, spread = np.abs(wide[there] - kept[there]).max(), wide[there].std()
+        if rounding > _COARSE * spread > 0:
+            raise ValueError(
+                f"numbers around {wide[there].mean():.6g} with a standard deviation of "
+                f"{spread:.3g} (column {column}, counted from 0) are rounded by {rounding:.2g} in "
+                "32 bits: subtract a constant near their mean from all, and add it to predictions"
+            )
+    return torch.from_numpy(narrow)
 
 
 _TABLES = {"classes": _classes, "labels": _labels, "regression": _numbers}

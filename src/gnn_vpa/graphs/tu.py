@@ -12,7 +12,7 @@ from ..errors import GnnVpaError
 from ._archive import Archive
 from .graphset import GraphSet
 from .numbering import Numbering
-from .targets import MISSING
+from .targets import MISSING, narrowed
 
 _Array = NDArray[Any]
 
@@ -73,7 +73,7 @@ def _read_targets(
     """Return what is learned of each graph, classes as they are called, and graphs' attributes."""
     attributes = None
     if archive.has("graph_attributes"):
-        attributes = _float32(archive.table("graph_attributes", float))
+        attributes = _read_numbers(archive)
         _check_number(archive, "graph_attributes", len(attributes), num_graphs)
     if archive.has("graph_labels"):
         labels = archive.table("graph_labels", columns=1)[:, 0]
@@ -83,6 +83,14 @@ def _read_targets(
     if attributes is not None:
         return attributes.copy(), None, attributes
     return np.full(num_graphs, MISSING), None, None
+
+
+def _read_numbers(archive: Archive) -> _Array:
+    """Return graphs' attributes, which may be what is learned of them."""
+    try:
+        return narrowed(archive.table("graph_attributes", float)).numpy()
+    except ValueError as error:
+        raise GnnVpaError(f"{archive.file('graph_attributes')}: {error}") from None
 
 
 def _read_node_graph(archive: Archive) -> _Array:
