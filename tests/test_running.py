@@ -150,6 +150,7 @@ def test_the_command_lines_spellings(tmp_path: Path) -> None:
         ({"datasets": [*_graphs(), "MUTAG"]}, "graph 20: expected a torch_geometric.*got str"),
         ({"datasets": ["MUTAG", 7]}, "a data set is a name.* not int"),
         ({"datasets": {7: _graphs()}}, "datasets: 7 must be a name"),
+        ({"datasets": {"mine": []}}, "mine: there is no graph in it"),
         ({"models": 5}, "models: expected a name or several, got 5"),
         ({"models": ["gin", 5]}, "models: expected names, but there is 5"),
         ({"models": "gin,gim"}, "'gim' is unknown: did you mean gin"),

@@ -108,8 +108,9 @@ def _one(asked: object, target: Target) -> str | GraphSet:
 def _named(name: object, graphs: object, target: Target) -> GraphSet:
     if not isinstance(name, str) or not name:
         raise UsageError(f"datasets: {name!r} must be a name, a text")
-    return replace(_load(graphs, target), name=target.name_of(name))
+    return replace(_load(graphs, target, name), name=target.name_of(name))
 
 
-def _load(asked: Any, target: Target) -> GraphSet:
-    return load(asked, target=target.column, kind=target.kind)  # it refuses what it does not know
+def _load(asked: Any, target: Target, called: str | None = None) -> GraphSet:
+    # It refuses what it does not know.
+    return load(asked, target=target.column, kind=target.kind, called=called)

@@ -46,6 +46,7 @@ def load(
     data_dir: str | os.PathLike[str] | None = None,
     target: str | None = None,
     kind: TargetKind | Literal["auto"] = "auto",
+    called: str | None = None,
 ) -> GraphSet:
     """Load a data set.
 
@@ -59,6 +60,7 @@ def load(
             `with_target` has it. None: `y`, which is TU's class where there is one. With "" nothing
             is to be learned, and missing targets are not remarked on.
         kind: What the target is, see `with_target`.
+        called: What graphs that are given themselves are called; None: as `name_of` has it.
 
     Raises:
         UsageError: There is no such data set; the message has the nearest names and what to do.
@@ -75,7 +77,7 @@ def load(
         # A new one: what the old one has worked out may be of earlier values of its tensors.
         graphs = with_target(replace(name), target, kind)
     else:
-        graphs = GraphSet.from_pyg(_listed(name), name_of(name), target or "y", kind)
+        graphs = GraphSet.from_pyg(_listed(name), called or name_of(name), target or "y", kind)
     if graphs.num_edges == 0:
         raise UsageError(f"{graphs.name}: none of its graphs has an edge to pass a message along")
     if target != "":
