@@ -203,6 +203,24 @@ def test_a_run_without_models_says_how_to_get_them(cli: Any) -> None:
     assert "finished before, without models" in done.stderr
 
 
+def test_a_run_does_not_hide_a_model(cli: Any, tmp_path: Path) -> None:
+    run = ["run", "MUTAG", "--aggr", "vpa", *QUICK, "--folds", "2", "--keep-models"]
+    cli("train", "MUTAG", *QUICK, "--out", "m")
+    for more in ([], ["--plan"]):
+        refused = cli(*run, *more, "--out", "m", exit_code=2)
+        assert "m holds a saved model: name another folder" in refused.stderr
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == [
+        "README.md",
+        "config.json",
+        "model.safetensors",
+    ]
+    cli(*run, "--out", "r")
+    (tmp_path / "r" / "results.sqlite").rename(tmp_path / "m" / "results.sqlite")
+    for command in ("predict", "evaluate"):
+        refused = cli(command, "m", "MUTAG", exit_code=2)
+        assert "move one of them into a folder of its own" in refused.stderr
+
+
 def test_a_terminal_and_a_pipe_get_the_same_lines(cli: Any, start: Start, tmp_path: Path) -> None:
     cli("train", "MUTAG", *QUICK, "--out", "mymodel")
     predict = ("predict", "mymodel", "MUTAG")

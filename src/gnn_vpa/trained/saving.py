@@ -55,6 +55,16 @@ def save_model(model: TrainedModel, path: str | os.PathLike[str]) -> None:
     container.write(target, files, config)
 
 
+def holds_model(folder: Path) -> bool:
+    """Say whether a model was saved into a folder.
+
+    Example:
+        >>> holds_model(Path("nowhere"))
+        False
+    """
+    return all((folder / name).is_file() for name in (container.CONFIG, WEIGHTS))
+
+
 def load_model(
     path: str | os.PathLike[str], model: Callable[..., nn.Module] | None = None
 ) -> TrainedModel:
