@@ -149,6 +149,28 @@ def test_several_models_are_refused_before_anything_is_trained(cli: Any) -> None
     assert "--folds is for the cross-validation of --select" in done.stderr
 
 
+@pytest.mark.parametrize("how", [[], ["--select", "--lr", "0.1,0.01"]])
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("full", "full is a folder with other things in it: name a new one"),
+        ("full/thesis.tex", "thesis.tex is a file: name a folder, or a file that ends in .zip"),
+        ("model", "model holds a model and other things (thesis.tex): name another folder"),
+        ("folder.zip", "folder.zip is a folder: name a file"),
+    ],
+)
+def test_a_place_that_is_taken_is_refused_before_anything_is_read(
+    cli: Any, tmp_path: Path, how: list[str], out: str, message: str
+) -> None:
+    for folder in ("full", "model", "folder.zip"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "thesis.tex").touch()
+    (tmp_path / "model" / "config.json").touch()
+    done = cli("train", "mine:absent", *how, "--out", out, exit_code=2)
+    assert message in done.stderr
+    assert not list(tmp_path.rglob("*-selection"))
+
+
 def test_select_chooses_by_cross_validation_and_says_so(cli: Any, tmp_path: Path) -> None:
     settings = ["--width", "4,8", "--folds", "3", "--final-runs", "1"]
     done = cli("train", "MUTAG", *QUICK, *settings, "--select", "--out", "mymodel")

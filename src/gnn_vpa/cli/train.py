@@ -139,6 +139,9 @@ def train(
                 "model is one training, and is trained here; leave --ray away"
             )
     check_out(out.parent)
+    from ..trained.saving import check_place
+
+    check_place(out)
     training = {
         "epochs": epochs,
         "lr": lr,

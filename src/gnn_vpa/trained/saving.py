@@ -55,6 +55,18 @@ def save_model(model: TrainedModel, path: str | os.PathLike[str]) -> None:
     container.write(target, files, config)
 
 
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Refuse a place that `save_model` would refuse, before there is a model that could be lost.
+
+    Raises:
+        UsageError: There is something else in that place.
+
+    Example:
+        >>> check_place("mutag-vpa")
+    """
+    container.check_place(Path(path), (WEIGHTS, CARD))
+
+
 def holds_model(folder: Path) -> bool:
     """Say whether a model was saved into a folder.
 
