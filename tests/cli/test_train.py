@@ -34,6 +34,9 @@ class Net(torch.nn.Module):
     def forward(self, x, edge_index, batch):
         return self.lin(global_add_pool(self.gnn(x, edge_index), batch))
 
+def wider(in_channels, out_channels):
+    return Net(in_channels, out_channels + 1)
+
 def make(in_channels, out_channels):
     return Net(in_channels, out_channels)
 
@@ -43,6 +46,9 @@ def graphs():
 
 def labelled():
     return load("MUTAG").to_pyg()
+
+def few():
+    return labelled()[:10]
 """
 
 
@@ -124,6 +130,9 @@ def test_a_model_of_ones_own_needs_its_function(cli: Any) -> None:
     cli("train", "MUTAG", "--model", "mine:make", *QUICK, "--out", "mymodel")
     done = cli("predict", "mymodel", "MUTAG", exit_code=2)
     assert "no code is run that a file names" in done.stderr
+    assert "--model module:function on the command line" in done.stderr
+    done = cli("predict", "mymodel", "MUTAG", "--model", "mine:wider", exit_code=2)
+    assert "does not fit the weights" in done.stderr
     rows = rows_of(cli("predict", "mymodel", "MUTAG", "--model", "mine:make").stdout)
     assert len(rows) == 188
 
@@ -147,6 +156,14 @@ def test_several_models_are_refused_before_anything_is_trained(cli: Any) -> None
     assert "--select" in done.stderr
     done = cli("train", "MUTAG", "--folds", "3", "--out", "mymodel", exit_code=2)
     assert "--folds is for the cross-validation of --select" in done.stderr
+
+
+def test_the_share_for_validation_is_called_as_it_was_typed(cli: Any) -> None:
+    few = cli("train", "mine:few", *QUICK, "--out", "mymodel", exit_code=2)
+    assert "use another --validation-fraction, or more graphs" in few.stderr
+    share = ["--validation-fraction", "2", "--out", "mymodel"]
+    wrong = cli("train", "mine:absent", *share, exit_code=2)  # before anything is read
+    assert "--validation-fraction: expected between 0 and 1, got 2.0" in wrong.stderr
 
 
 @pytest.mark.parametrize("how", [[], ["--select", "--lr", "0.1,0.01"]])
