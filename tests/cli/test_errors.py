@@ -43,7 +43,8 @@ def _failing_app(error: BaseException) -> typer.Typer:
         (
             PermissionError(errno.EACCES, "Permission denied", "runs/a.png"),
             1,
-            "Error: cannot use runs/a.png: Permission denied.\n",
+            "Error: cannot use runs/a.png: Permission denied. See that it can be used, or name "
+            "another.\n",
         ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,

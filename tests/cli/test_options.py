@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gnn_vpa.cli._app import app
-from gnn_vpa.cli._options import check_out
+from gnn_vpa.cli._options import check_file, check_out
 from gnn_vpa.errors import GnnVpaError
 
 COMMANDS = {
@@ -17,6 +17,15 @@ COMMANDS = {
     "depth": ["depth", "MUTAG", "--out"],
     "expressivity": ["expressivity", "atlas", "--out"],
     "variance": ["variance", "--out"],
+}
+
+FILES = {
+    "predict": ["predict", "nowhere", "MUTAG", "--out"],
+    "export": ["export", "nowhere", "--out"],
+    "theory": ["theory", "MUTAG", "--out"],
+    "variance": ["variance", "--out"],
+    "audit": ["audit", "MUTAG", "--html"],
+    "audit as JSON": ["audit", "MUTAG", "--json"],
 }
 
 
@@ -41,3 +50,18 @@ def test_a_folder_that_may_not_be_written_to_is_named(
     with pytest.raises(GnnVpaError, match=f"{closed} may not be written to"):
         check_out(closed / "run")
     check_out(tmp_path / "run")
+
+
+@pytest.mark.parametrize("arguments", FILES.values(), ids=FILES)
+def test_a_folder_is_no_file_for_results(arguments: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "folder.png"
+    folder.mkdir()
+    result = CliRunner().invoke(app, [*arguments, str(folder)])
+    assert result.exit_code == 2
+    assert f"{folder} is a folder: name a file, for example {folder}/" in result.stderr
+    assert result.stdout == ""
+
+
+def test_what_is_no_plain_file_is_written_to_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda place, mode: False)
+    check_file(Path("/dev/null"), "predictions.csv")

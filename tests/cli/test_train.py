@@ -34,6 +34,9 @@ class Net(torch.nn.Module):
     def forward(self, x, edge_index, batch):
         return self.lin(global_add_pool(self.gnn(x, edge_index), batch))
 
+def wider(in_channels, out_channels):
+    return Net(in_channels, out_channels + 1)
+
 def make(in_channels, out_channels):
     return Net(in_channels, out_channels)
 
@@ -43,6 +46,9 @@ def graphs():
 
 def labelled():
     return load("MUTAG").to_pyg()
+
+def few():
+    return labelled()[:10]
 """
 
 
@@ -124,6 +130,9 @@ def test_a_model_of_ones_own_needs_its_function(cli: Any) -> None:
     cli("train", "MUTAG", "--model", "mine:make", *QUICK, "--out", "mymodel")
     done = cli("predict", "mymodel", "MUTAG", exit_code=2)
     assert "no code is run that a file names" in done.stderr
+    assert "--model module:function on the command line" in done.stderr
+    done = cli("predict", "mymodel", "MUTAG", "--model", "mine:wider", exit_code=2)
+    assert "does not fit the weights" in done.stderr
     rows = rows_of(cli("predict", "mymodel", "MUTAG", "--model", "mine:make").stdout)
     assert len(rows) == 188
 
@@ -147,6 +156,36 @@ def test_several_models_are_refused_before_anything_is_trained(cli: Any) -> None
     assert "--select" in done.stderr
     done = cli("train", "MUTAG", "--folds", "3", "--out", "mymodel", exit_code=2)
     assert "--folds is for the cross-validation of --select" in done.stderr
+
+
+def test_the_share_for_validation_is_called_as_it_was_typed(cli: Any) -> None:
+    few = cli("train", "mine:few", *QUICK, "--out", "mymodel", exit_code=2)
+    assert "use another --validation-fraction, or more graphs" in few.stderr
+    share = ["--validation-fraction", "2", "--out", "mymodel"]
+    wrong = cli("train", "mine:absent", *share, exit_code=2)  # before anything is read
+    assert "--validation-fraction: expected between 0 and 1, got 2.0" in wrong.stderr
+
+
+@pytest.mark.parametrize("how", [[], ["--select", "--lr", "0.1,0.01"]])
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("full", "full is a folder with other things in it: name a new one"),
+        ("full/thesis.tex", "thesis.tex is a file: name a folder, or a file that ends in .zip"),
+        ("model", "model holds a model and other things (thesis.tex): name another folder"),
+        ("folder.zip", "folder.zip is a folder: name a file"),
+    ],
+)
+def test_a_place_that_is_taken_is_refused_before_anything_is_read(
+    cli: Any, tmp_path: Path, how: list[str], out: str, message: str
+) -> None:
+    for folder in ("full", "model", "folder.zip"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "thesis.tex").touch()
+    (tmp_path / "model" / "config.json").touch()
+    done = cli("train", "mine:absent", *how, "--out", out, exit_code=2)
+    assert message in done.stderr
+    assert not list(tmp_path.rglob("*-selection"))
 
 
 def test_select_chooses_by_cross_validation_and_says_so(cli: Any, tmp_path: Path) -> None:
@@ -201,6 +240,24 @@ def test_a_run_without_models_says_how_to_get_them(cli: Any) -> None:
     assert "has kept no models" in cli("predict", "r", "MUTAG", exit_code=2).stderr
     done = cli(*run, "--keep-models")
     assert "finished before, without models" in done.stderr
+
+
+def test_a_run_does_not_hide_a_model(cli: Any, tmp_path: Path) -> None:
+    run = ["run", "MUTAG", "--aggr", "vpa", *QUICK, "--folds", "2", "--keep-models"]
+    cli("train", "MUTAG", *QUICK, "--out", "m")
+    for more in ([], ["--plan"]):
+        refused = cli(*run, *more, "--out", "m", exit_code=2)
+        assert "m holds a saved model: name another folder" in refused.stderr
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == [
+        "README.md",
+        "config.json",
+        "model.safetensors",
+    ]
+    cli(*run, "--out", "r")
+    (tmp_path / "r" / "results.sqlite").rename(tmp_path / "m" / "results.sqlite")
+    for command in ("predict", "evaluate"):
+        refused = cli(command, "m", "MUTAG", exit_code=2)
+        assert "move one of them into a folder of its own" in refused.stderr
 
 
 def test_a_terminal_and_a_pipe_get_the_same_lines(cli: Any, start: Start, tmp_path: Path) -> None:

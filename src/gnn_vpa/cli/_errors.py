@@ -40,7 +40,11 @@ class ExplainingGroup(TyperGroup):
                 where = f" ({error.filename})" if error.filename else ""
                 _stop(f"Error: the disk is full{where}: free some space, then run it again.", 1)
             if error.filename is not None:
-                _stop(f"Error: cannot use {error.filename}: {error.strerror}.", 1)
+                _stop(
+                    f"Error: cannot use {error.filename}: {error.strerror}. See that it can be "
+                    "used, or name another.",
+                    1,
+                )
             raise
 
 

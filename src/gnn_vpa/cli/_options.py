@@ -108,3 +108,19 @@ def check_out(out: Path) -> None:
         raise UsageError(f"--out {out}: {there} is a file: name a folder for the results")
     if not os.access(there, os.W_OK | os.X_OK):
         raise GnnVpaError(f"--out {out}: {there} may not be written to: choose another folder")
+
+
+def check_file(file: Path, like: str) -> None:
+    """Refuse a file for results that cannot be written, before anything is computed.
+
+    Args:
+        file: The file; neither it nor its folder need be there.
+        like: A name that such a file could have, for whoever has named a folder.
+
+    Example:
+        >>> check_file(Path("runs/new.csv"), "predictions.csv")
+    """
+    if file.is_dir():
+        raise UsageError(f"{file} is a folder: name a file, for example {file / like}")
+    if not file.exists() or file.is_file():  # others, like /dev/stdout, are written to as they are
+        check_out(file.parent)

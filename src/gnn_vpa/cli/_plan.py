@@ -27,6 +27,7 @@ from ..experiments import (
 )
 from ..experiments.estimate import kind_of
 from ..experiments.groups import shares_steps
+from ..experiments.kept import check_no_model
 from ..experiments.memory import DataSize, memory_of_process, reason
 from ..experiments.places import Places, Slots
 from ..experiments.schedule import Planned, doublings, expect
@@ -60,6 +61,7 @@ def show_plan(
         slots: What a cluster has; None: this host alone.
     """
     check_out(out)
+    check_no_model(out)
     devices = resolve_devices(device) if slots is None else [slots.device]
     device = devices[0]
     is_here = slots is None or not shares_steps(device) or resolve_device("auto") != "cpu"

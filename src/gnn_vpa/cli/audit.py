@@ -9,7 +9,7 @@ import typer
 
 from ..files import write_whole
 from ._console import console, progress, say
-from ._options import DataDirOption, check_out
+from ._options import DataDirOption, check_file
 
 if TYPE_CHECKING:
     from ..auditing import Audit
@@ -62,9 +62,10 @@ def audit(
 
       gnn-vpa audit my/DATA.zip --features degree --json - | jq '.[0].findings'
     """
-    for path in (html, None if json_file in (None, "-") else Path(json_file or "")):
-        if path is not None:
-            check_out(path.parent)
+    if html is not None:
+        check_file(html, "audit.html")
+    if json_file not in (None, "-"):
+        check_file(Path(json_file or ""), "audit.json")
     from ..auditing import audit as tell
 
     audits: list[Audit] = []

@@ -8,6 +8,7 @@ import typer
 
 from ._console import progress, say
 from ._models import FactoryOption, ModelArgument, open_single
+from ._options import check_file
 
 Format = StrEnum("Format", ["pt2", "onnx"])
 
@@ -34,10 +35,12 @@ def export(
 
       gnn-vpa export mymodel --model mynets:make --out mymodel.pt2
     """
+    name = f"{model.stem}.{format_}"
+    out = out or model.with_name(name)
+    check_file(out, name)
     from ..trained import export_model
     from ..trained.exporting import Format as Name
 
-    out = out or model.with_name(f"{model.stem}.{format_}")
     trained = open_single(model, factory)
     with progress(f"Exporting {model}"):
         export_model(trained, out, cast("Name", format_.value))

@@ -14,7 +14,7 @@ from ..escape import csv_cell
 from ..files import replacing
 from ._console import counted, say
 from ._models import FactoryOption, GraphsArgument, MethodOption, ModelArgument, open_model
-from ._options import DataDirOption, DeviceOption
+from ._options import DataDirOption, DeviceOption, check_file
 
 if TYPE_CHECKING:
     from ..graphs import GraphSet
@@ -48,6 +48,8 @@ def predict(
 
       gnn-vpa predict runs/mutag NEW.zip --method GIN+vpa
     """
+    if out is not None:
+        check_file(out, "predictions.csv")
     from ..experiments import resolve_device
 
     predictor = open_model(model, factory, method).to(resolve_device(device))

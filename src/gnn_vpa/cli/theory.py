@@ -9,7 +9,7 @@ import typer
 from ..errors import UsageError
 from ..files import save_figure
 from ._console import print_table, progress, say
-from ._options import DataDirOption, check_out, listed
+from ._options import DataDirOption, check_file, listed
 
 if TYPE_CHECKING:
     from ..graphs import FeatureKind
@@ -57,7 +57,7 @@ def theory(
     if out is not None and out.suffix not in _PICTURES:
         raise UsageError(f"--out {out} must end in {', '.join(_PICTURES)}")
     if out is not None:
-        check_out(out.parent)
+        check_file(out, "theory.png")
     from ..graphs import load
     from ..nn import MODELS
     from ..signal import average_signals, plot_layers, sample

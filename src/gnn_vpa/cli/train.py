@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from ..graphs import GraphSet
     from ..trained import TrainedModel
 
+_FRACTION = "--validation-fraction"
+
 
 def train(
     data: Annotated[
@@ -139,6 +141,11 @@ def train(
                 "model is one training, and is trained here; leave --ray away"
             )
     check_out(out.parent)
+    from ..trained.saving import check_place
+    from ..trained.train import check_fraction
+
+    check_place(out)
+    check_fraction(validation_fraction, _FRACTION)
     training = {
         "epochs": epochs,
         "lr": lr,
@@ -229,9 +236,10 @@ def _fit(
 ) -> "TrainedModel":
     from ..experiments import resolve_device
     from ..experiments.tensorboard import CurveFile
-    from ..trained import train_model
+    from ..trained import train_model, validation_split
 
     assert cell.protocol is not None
+    split = validation_split(graphs.y, fraction, seed, _FRACTION)
     curves = None if tensorboard is None else CurveFile(tensorboard, cell)
     total = cell.protocol.epochs
     with counted(f"Training {cell}", "epochs", total) as progress:
@@ -239,8 +247,8 @@ def _fit(
             graphs,
             cell.task,
             cell.protocol,
+            split,
             seed=seed,
-            validation_fraction=fraction,
             column=target,
             device=resolve_device(device),
             workers=1,

@@ -10,7 +10,7 @@ from ..aggregations import operators
 from ..errors import UsageError
 from ..files import save_figure
 from ._console import print_table, progress, say
-from ._options import check_out
+from ._options import check_file
 
 if TYPE_CHECKING:
     from gnn_vpa.signal import VariancePoint
@@ -48,7 +48,7 @@ def variance(
     """
     pictures = _pictures(out)
     for picture in pictures:
-        check_out(picture.parent)
+        check_file(picture, "variance.png")
     from gnn_vpa.signal import variance_by_neighbours
 
     with progress(f"Measuring up to {max_neighbours:,} neighbours, {trials:,} trials each"):

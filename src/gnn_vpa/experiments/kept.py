@@ -10,9 +10,12 @@ from ..errors import UsageError
 from ..files import write_whole
 from ..graphs import GraphSet
 from ..trained import Ensemble, load_model, model_of
+from ..trained.container import CONFIG
+from ..trained.saving import WEIGHTS, holds_model
 from ..training import Lane, Outcome, Protocol, Task
 from .cell import Cell
 from .groups import first_fold
+from .store import FILE
 
 FOLDER, METHOD = "models", "method.txt"
 
@@ -63,14 +66,36 @@ def is_kept(out: Path, key: str) -> bool:
     return (out / FOLDER / key / METHOD).is_file()
 
 
+def check_no_model(out: Path) -> None:
+    """Refuse a folder for a run that holds a saved model, which the run's models would hide.
+
+    Raises:
+        UsageError: There is a model.
+
+    Example:
+        >>> check_no_model(Path("nowhere"))
+    """
+    if holds_model(out):
+        raise UsageError(f"{out} holds a saved model: name another folder for the results")
+
+
 def is_run(path: Path) -> bool:
     """Say whether a folder is that of a run, and not a model.
+
+    Raises:
+        UsageError: It is both, so that nobody knows which is meant.
 
     Example:
         >>> is_run(Path("nowhere"))
         False
     """
-    return (path / "results.sqlite").is_file()
+    has_results = (path / FILE).is_file()
+    if has_results and holds_model(path):
+        raise UsageError(
+            f"{path} holds a saved model ({CONFIG}, {WEIGHTS}) and a run ({FILE}): move one of "
+            "them into a folder of its own, and name that"
+        )
+    return has_results
 
 
 def load_run(

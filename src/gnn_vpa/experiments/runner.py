@@ -24,7 +24,7 @@ from .identity import Identified, identify
 from .journal import Journal
 from .journal_files import FOLDER as LIVE
 from .journal_files import sweep
-from .kept import is_kept, kept_keys
+from .kept import check_no_model, is_kept, kept_keys
 from .ledger import Entry, Ledger, tidy
 from .locks import check_locks, release_abandoned
 from .mps import clients
@@ -80,6 +80,7 @@ def run_grid(
         tensorboard: A folder to write learning curves into for TensorBoard, if it is to have them.
 
     Raises:
+        UsageError: The folder holds a saved model.
         GnnVpaError: The data are not there or not fit for the folds (before anything is
             trained), or the results cannot be written; what is finished is kept.
 
@@ -91,6 +92,7 @@ def run_grid(
         ...     len(read_folds(folder))
         10
     """
+    check_no_model(Path(out))
     progress = progress or Progress()
     board = None if tensorboard is None else TensorBoard(tensorboard)
     if cluster is not None and workers is not None:

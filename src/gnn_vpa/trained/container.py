@@ -12,7 +12,7 @@ import re
 import secrets
 import shutil
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,37 @@ CONFIG = "config.json"
 _ZEROS = "0" * 64
 _SUM = re.compile(rb'"checksum": "([0-9a-f]{64})"')
 _STAMP = (1980, 1, 1, 0, 0, 0)  # the same model is the same file, whenever it is written
+
+
+def check_place(path: Path, names: Container[str]) -> None:
+    """Refuse a place for a model where something else is.
+
+    Args:
+        path: Where it is to be written.
+        names: Files that a model in that place may have; others are not ours to replace.
+
+    Raises:
+        UsageError: There is something else.
+
+    Example:
+        >>> check_place(Path("new"), ())
+    """
+    target = Path(os.path.realpath(path))
+    if path.suffix == ".zip":
+        if target.is_dir():
+            raise UsageError(f"{path} is a folder: name a file, or a folder without .zip")
+        return
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise UsageError(f"{path} is a file: name a folder, or a file that ends in .zip")
+    there = sorted(entry.name for entry in target.iterdir())
+    if there and CONFIG not in there:
+        raise UsageError(f"{path} is a folder with other things in it: name a new one")
+    if others := [name for name in there if name != CONFIG and name not in names]:
+        raise UsageError(
+            f"{path} holds a model and other things ({others[0]}): name another folder"
+        )
 
 
 def write(path: Path, files: Mapping[str, bytes], config: Mapping[str, Any]) -> None:
@@ -49,9 +80,8 @@ def write(path: Path, files: Mapping[str, bytes], config: Mapping[str, Any]) -> 
         f'"checksum": "{_ZEROS}"'.encode(), f'"checksum": "{digest}"'.encode()
     )
     everything = {**files, CONFIG: signed}
+    check_place(path, files)
     if path.suffix == ".zip":
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder: name a file, or a folder without .zip")
         write_whole(path, _zipped(everything))
     else:
         _write_folder(path, everything)
@@ -147,18 +177,13 @@ def _unzipped(path: Path) -> dict[str, bytes]:
 def _write_folder(path: Path, files: Mapping[str, bytes]) -> None:
     """Write a new folder beside, and let it take the place of an old one."""
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_dir():
-        raise UsageError(f"{path} is a file: name a folder, or a file that ends in .zip")
-    is_model = target.is_dir() and (target / CONFIG).is_file()
-    if target.is_dir() and not is_model and any(target.iterdir()):
-        raise UsageError(f"{path} is a folder with other things in it: name a new one")
     number = secrets.token_hex(4)
     part, old = (target.with_name(f"{target.name}.{number}.{end}") for end in ("part", "old"))
     try:
         for name, content in files.items():
             write_whole(part / name, content)
         if target.exists():
-            _check_foreign(target, files)
+            check_place(path, files)  # again: what came meanwhile is not lost
             target.rename(old)
         try:
             part.rename(target)
@@ -170,12 +195,3 @@ def _write_folder(path: Path, files: Mapping[str, bytes]) -> None:
         for folder in (part, old):
             with suppress(OSError):
                 shutil.rmtree(folder)
-
-
-def _check_foreign(target: Path, files: Mapping[str, bytes]) -> None:
-    """Refuse to replace a folder that holds more than a model."""
-    others = sorted(entry.name for entry in target.iterdir() if entry.name not in files)
-    if others:
-        raise UsageError(
-            f"{target} holds a model and other things ({others[0]}): name another folder"
-        )

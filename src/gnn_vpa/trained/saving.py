@@ -29,6 +29,7 @@ FORMAT = 1
 WEIGHTS, CARD = "model.safetensors", "README.md"
 # In front of the names of what is no weight.
 _UNITS, _CHECK = "units.", "check."
+_MAKE_AGAIN = "Make it as it was made for the training"
 
 
 def save_model(model: TrainedModel, path: str | os.PathLike[str]) -> None:
@@ -55,6 +56,28 @@ def save_model(model: TrainedModel, path: str | os.PathLike[str]) -> None:
     container.write(target, files, config)
 
 
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Refuse a place that `save_model` would refuse, before there is a model that could be lost.
+
+    Raises:
+        UsageError: There is something else in that place.
+
+    Example:
+        >>> check_place("mutag-vpa")
+    """
+    container.check_place(Path(path), (WEIGHTS, CARD))
+
+
+def holds_model(folder: Path) -> bool:
+    """Say whether a model was saved into a folder.
+
+    Example:
+        >>> holds_model(Path("nowhere"))
+        False
+    """
+    return all((folder / name).is_file() for name in (container.CONFIG, WEIGHTS))
+
+
 def load_model(
     path: str | os.PathLike[str], model: Callable[..., nn.Module] | None = None
 ) -> TrainedModel:
@@ -66,8 +89,8 @@ def load_model(
             ``model(in_channels, out_channels, **options)``, as it was for the training.
 
     Raises:
-        UsageError: There is no such model, or its network needs ``model``.
-        GnnVpaError: A file is missing or damaged, of a newer format, or the network does not fit.
+        UsageError: There is no such model, its network needs ``model``, or another one.
+        GnnVpaError: A file is missing or damaged, or of a newer format.
 
     Example:
         >>> import tempfile
@@ -94,14 +117,21 @@ def load_model(
         raise GnnVpaError(f"{source}: {container.CONFIG} is not of a model: {error}") from error
     module, task = _module(source, task, encoding, target, model)
     weights = {name: t for name, t in tensors.items() if not name.startswith((_UNITS, _CHECK))}
-    _load(source, module, weights, f"the network that {task.model} makes")
+    # Whoever gives a function may give a wrong one; of ours only the file can be wrong.
+    wrong = GnnVpaError if model is None else UsageError
+    if differ := _difference(module, weights):
+        raise wrong(
+            f"{source}: the network that {task.model} makes does not fit the weights that were "
+            f"saved: {differ}. {'Save or copy the model again' if model is None else _MAKE_AGAIN}"
+        )
+    _load(module, weights)
     if not agrees(
         fingerprint(module.eval(), encoding, task.model), tensors.get(f"{_CHECK}outputs")
     ):
-        raise GnnVpaError(
+        raise wrong(
             f"{source}: the network that {task.model} makes takes the weights that were saved, but "
-            "computes something else with them: make it as it was made for the training, with the "
-            "versions that its card names"
+            f"computes something else with them. {_MAKE_AGAIN}, with the versions that its card "
+            "names"
         )
     units = None
     if target.kind == "regression":
@@ -145,37 +175,48 @@ def _module(
     if is_own(task.model):
         if make is None:
             raise UsageError(
-                f"{source} is a model of {task.model}, and no code is run that a file names: pass "
-                "the function that makes it, load_model(path, model=make)"
+                f"{source} is a model of {task.model}, and no code is run that a file names: give "
+                "the function that makes it, --model module:function on the command line, or "
+                "load_model(path, model=make)"
             )
         name = register(make)
         task = replace(task, model=name, source=source_hash(make))
     elif make is not None:
-        raise UsageError(f"{source} is one of our models ({task.model}): leave model= away")
+        raise UsageError(
+            f"{source} is one of our models ({task.model}), which needs no function: leave --model "
+            "away on the command line, model= in Python"
+        )
     with torch.random.fork_rng(devices=[]):
         return task.build(encoding.width, target.outputs), task
 
 
-def _load(source: Path, module: nn.Module, weights: dict[str, Tensor], what: str) -> None:
-    """Put weights into a network that has just these."""
-    state = module.state_dict()
-    # Lazy layers take the shape that they are given.
-    lazy = {name for name, t in state.items() if is_lazy(t)}
+def _difference(module: nn.Module, weights: dict[str, Tensor]) -> str:
+    """Say in what a network's weights differ from those that were saved; nothing if they fit."""
+    state, lazy = module.state_dict(), _lazy(module)
     own = {name: _shape(t) for name, t in state.items() if name not in lazy}
     saved = {name: _shape(t) for name, t in weights.items() if name not in lazy}
     differ = sorted(name for name in own.keys() | saved.keys() if own.get(name) != saved.get(name))
     differ += sorted(lazy - weights.keys())
-    if differ:
-        name, none = differ[0], "nothing"
-        raise GnnVpaError(
-            f"{source}: {what} does not fit the weights that were saved: {name} is "
-            f"{own.get(name, none)} there, and {saved.get(name, none)} in the file "
-            f"({len(differ)} of {len(own.keys() | saved.keys())} differ)"
-        )
+    if not differ:
+        return ""
+    name, none = differ[0], "nothing"
+    return (
+        f"{name} is {own.get(name, none)} there, and {saved.get(name, none)} in the file "
+        f"({len(differ)} of {len(own.keys() | saved.keys())} differ)"
+    )
+
+
+def _load(module: nn.Module, weights: dict[str, Tensor]) -> None:
+    """Put weights into a network that has just these."""
     dtype = next((t.dtype for t in weights.values() if t.is_floating_point()), torch.float32)
-    if not lazy:
+    if not _lazy(module):
         module.to(dtype)
     module.load_state_dict(weights)
+
+
+def _lazy(module: nn.Module) -> set[str]:
+    """Return the names of weights that take the shape that they are given."""
+    return {name for name, tensor in module.state_dict().items() if is_lazy(tensor)}
 
 
 def _shape(tensor: Tensor) -> str:

@@ -161,7 +161,29 @@ def _seen(module: nn.Module, task: Task) -> tuple[str, ...]:
     return ("edge_attr", "edge_weight", "pos") if adapter.takes_batch else adapter.keywords
 
 
-def validation_split(y: Tensor, fraction: float = VALIDATION_FRACTION, seed: int = 0) -> Split:
+def check_fraction(fraction: float, name: str = "validation_fraction") -> None:
+    """Refuse what is no share of graphs for validation.
+
+    Args:
+        fraction: The share.
+        name: What whoever asks for it calls it.
+
+    Raises:
+        UsageError: It is not between 0 and 1.
+
+    Example:
+        >>> check_fraction(0.1)
+    """
+    if not 0 < fraction < 1:
+        raise UsageError(f"{name}: expected between 0 and 1, got {fraction}.")
+
+
+def validation_split(
+    y: Tensor,
+    fraction: float = VALIDATION_FRACTION,
+    seed: int = 0,
+    name: str = "validation_fraction",
+) -> Split:
     """Divide graphs into those for training and those for validation; none are for test.
 
     Stratified where the targets are classes; graphs without any target are in no part.
@@ -170,6 +192,7 @@ def validation_split(y: Tensor, fraction: float = VALIDATION_FRACTION, seed: int
         y: Target of each graph, see `GraphSet`.
         fraction: Share of the graphs for validation.
         seed: Seed of the shuffling.
+        name: What whoever asks for the fraction calls it.
 
     Raises:
         UsageError: The fraction is no share, or there are too few graphs.
@@ -180,8 +203,7 @@ def validation_split(y: Tensor, fraction: float = VALIDATION_FRACTION, seed: int
     """
     from sklearn.model_selection import train_test_split
 
-    if not 0 < fraction < 1:
-        raise UsageError(f"validation_fraction: expected between 0 and 1, got {fraction}.")
+    check_fraction(fraction, name)
     there = graphs_with_target(y).numpy()
     classes = y.numpy()[there] if y.dim() == 1 else None
     try:
@@ -192,7 +214,7 @@ def validation_split(y: Tensor, fraction: float = VALIDATION_FRACTION, seed: int
         raise UsageError(
             f"{len(there)} graph(s) with a target cannot be divided into {1 - fraction:g} for "
             f"training and {fraction:g} for validation ({error}): use another "
-            "validation_fraction, or more graphs"
+            f"{name}, or more graphs"
         ) from error
     return Split(
         torch.from_numpy(train), torch.from_numpy(valid), torch.zeros(0, dtype=torch.int64)
