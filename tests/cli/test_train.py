@@ -174,6 +174,8 @@ def test_the_share_for_validation_is_called_as_it_was_typed(cli: Any) -> None:
         ("full/thesis.tex", "thesis.tex is a file: name a folder, or a file that ends in .zip"),
         ("model", "model holds a model and other things (thesis.tex): name another folder"),
         ("folder.zip", "folder.zip is a folder: name a file"),
+        (".", ". has no name of its own: name a new folder, such as mymodel"),
+        ("..", ".. has no name of its own"),
     ],
 )
 def test_a_place_that_is_taken_is_refused_before_anything_is_read(

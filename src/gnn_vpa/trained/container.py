@@ -39,6 +39,8 @@ def check_place(path: Path, names: Container[str]) -> None:
     Example:
         >>> check_place(Path("new"), ())
     """
+    if not path.name or path.name == "..":  # it would be put in the place of a folder in use
+        raise UsageError(f"{path} has no name of its own: name a new folder, such as mymodel")
     target = Path(os.path.realpath(path))
     if path.suffix == ".zip":
         if target.is_dir():
