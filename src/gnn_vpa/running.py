@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -190,6 +191,7 @@ def run(
         ),
         baselines=listed(baselines, "baselines"),
         data_dir=data_dir,
+        arguments=sorted(signature(run).parameters.keys() - {"options"}),
     )
     out = default_folder(grid.cells) if out is None else Path(path_text(out, "out"))
     if progress is not None:
