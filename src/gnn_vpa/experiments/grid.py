@@ -57,8 +57,8 @@ def expand(
 
     Args:
         datasets: Names, paths or functions as `gnn_vpa.graphs.load` takes them, or data sets.
-        models: Names of ``gnn_vpa.nn.MODELS``: gin, gcn, sgc, gat and deep; or models of one's own,
-            as `module:function` or as functions.
+        models: Names of ``gnn_vpa.nn.MODELS``, such as gin; or models of one's own, as
+            `module:function` or as functions.
         aggrs: Of sum, mean, max, vpa (gin, gcn), default, vpa (sgc, gat) and power(p); None for
             all but powers.
         variant: The models `released`, or as `printed` in the paper.
