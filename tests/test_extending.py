@@ -10,12 +10,15 @@ import pandas as pd
 import pytest
 import torch
 from torch_geometric.data import Data
+from torch_geometric.nn import GAT, GCN, GIN
+from typer.testing import CliRunner
 
 import gnn_vpa
 from gnn_vpa.aggregations import AGGREGATIONS, names
 from gnn_vpa.analysis import render_report, write_markdown
 from gnn_vpa.analysis.report import SECTIONS
 from gnn_vpa.analysis.settings import KEYS
+from gnn_vpa.cli._app import app
 from gnn_vpa.graphs import GraphSet, splits
 from gnn_vpa.nn import MODELS
 from gnn_vpa.signal import predicted_variance, signal_by_layer
@@ -127,12 +130,36 @@ def test_an_aggregation_that_is_added_is_everywhere(third: str, graphs: GraphSet
         assert outcome.curve_train_loss[-1] < outcome.curve_train_loss[0] / 2
 
 
+def test_an_aggregation_that_is_added_converts_layers_that_sum(third: str) -> None:
+    _, gin = gnn_vpa.convert(GIN(3, 4, 1), aggr=third)
+    assert [change.after for change in gin.entries] == ["VPGINConv with third"]
+    for model in (GCN(3, 4, 1), GAT(3, 4, 1)):
+        _, left = gnn_vpa.convert(model, aggr=third)
+        assert [change.after for change in left.entries] == [None]
+        assert "vpa is the only one" in left.entries[0].reason
+
+
 def test_a_model_that_is_added_trains_and_is_predicted(twice: str, graphs: GraphSet) -> None:
     model = gnn_vpa.build_model(twice, 1, 2, "power(0.3)", width=4)
     ends, batch = torch.tensor([[1, 2, 3], [0, 0, 0]]), torch.zeros(4, dtype=torch.int64)
     assert len(signal_by_layer(model, torch.ones(4, 1), ends, batch)) > 0
     for outcome in fit(graphs, Task(twice, "sum"), Protocol(epochs=30), _lanes(graphs)):
         assert outcome.curve_train_loss[-1] < outcome.curve_train_loss[0]
+
+
+def test_a_model_that_is_added_is_on_the_command_line(twice: str, tu_dir: Path) -> None:
+    data = ["--graphs", "5", "--data-dir", str(tu_dir)]
+    for command in (["theory", "MUTAG", "--draws", "1"], ["probe", "MUTAG"]):
+        result = CliRunner().invoke(app, [*command, "--model", twice, *data])
+        assert result.exit_code == 0, result.output
+    assert twice in CliRunner().invoke(app, ["info"]).stdout
+
+
+def test_no_help_has_a_list_of_models_that_would_fall_behind() -> None:
+    for command in ("run", "train", "probe", "theory"):
+        said = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).stdout
+        assert "gnn-vpa info" in said
+        assert "gin, gcn" not in said
 
 
 def _pages(folder: Path) -> tuple[str, str]:

@@ -176,7 +176,9 @@ def test_the_command_lines_spellings(tmp_path: Path) -> None:
         ({"out": 5}, "out: expected a path, got 5"),
         ({"progress": print}, "progress: expected a gnn_vpa.experiments.Progress"),
         ({"dropout": "much"}, "dropout: expected a number, got 'much'"),
-        ({"wdth": 8}, "'wdth' is unknown"),
+        ({"wdth": 8}, "'wdth' is unknown: did you mean width"),
+        ({"epoch": 2}, "'epoch' is unknown: did you mean epochs"),
+        ({"fold": 3}, "'fold' is unknown: did you mean folds"),
     ],
     ids=str,
 )

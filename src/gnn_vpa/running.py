@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -78,8 +79,8 @@ def run(
         datasets: A name, the path of a TU archive or `module:function`, see `gnn_vpa.graphs.load`;
             or the graphs: a `GraphSet`, a list of PyG `Data` objects or a data set of PyG. Several
             in a list, or in a dictionary by the names that they are to have.
-        models: Of gin, gcn, sgc and gat: one, a list, or a text with commas. A model of one's own
-            is a function, or `module:function`.
+        models: Names of `gnn_vpa.nn.MODELS`, such as gin: one, a list, or a text with commas. A
+            model of one's own is a function, or `module:function`.
         aggrs: Of sum, mean, max, vpa and default; None for all that a model has.
         task: What is learned: auto, classes, labels or regression.
         target: Which column of the data is learned; None for `y`.
@@ -190,6 +191,7 @@ def run(
         ),
         baselines=listed(baselines, "baselines"),
         data_dir=data_dir,
+        arguments=sorted(signature(run).parameters.keys() - {"options"}),
     )
     out = default_folder(grid.cells) if out is None else Path(path_text(out, "out"))
     if progress is not None:

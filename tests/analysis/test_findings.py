@@ -31,6 +31,23 @@ def test_no_difference_is_no_difference(make_folds: Callable[..., pd.DataFrame])
     assert "vpa is not distinguishable from sum (0.0 points" in sentence
 
 
+def test_folds_that_are_all_equal_have_no_interval(make_folds: Callable[..., pd.DataFrame]) -> None:
+    (sentence,) = findings(make_folds({SUM: around(0.8), VPA: around(0.8)}))
+    assert sentence.endswith(
+        "vpa is not distinguishable from sum (0.0 points, the same on every fold, which gives no "
+        "interval)."
+    )
+
+
+def test_averages_say_that_folds_are_equal_within_a_data_set(
+    make_folds: Callable[..., pd.DataFrame],
+) -> None:
+    cells = {(name, *SUM[1:]): around(0.8) for name in ("one", "two")}
+    cells |= {("one", *VPA[1:]): around(0.9), ("two", *VPA[1:]): around(0.7)}
+    (sentence,) = findings(make_folds(cells))
+    assert "(0.0 points, the same on every fold of a data set, which gives no int" in sentence
+
+
 def test_where_the_two_tests_disagree_it_is_said(make_folds: Callable[..., pd.DataFrame]) -> None:
     lead = [0.00, 0.03, 0.01, 0.08, 0.02, -0.01, 0.04, 0.01, 0.06, 0.005]
     first, second = findings(make_folds({SUM: [0.6] * 10, VPA: [0.6 + x for x in lead]}))

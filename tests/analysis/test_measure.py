@@ -76,7 +76,11 @@ def test_vpa_leads_where_its_error_is_smaller(errors: pd.DataFrame) -> None:
 
 def test_sentences_say_better_and_in_what(errors: pd.DataFrame) -> None:
     first, *_ = findings(errors)
-    assert first.startswith("With GIN on MUTAG, vpa is better than sum (+0.110 of MAE, 95 % inter")
+    assert first.startswith("With GIN on MUTAG, vpa is better than sum (MAE lower by 0.110, 95 % ")
+    assert first.endswith(" lower).")
+    worse, *_ = findings(errors.replace({"aggregation": {"vpa": "sum", "sum": "vpa"}}))
+    assert "vpa is worse than sum (MAE higher by 0.110, 95 % interval 0.0" in worse
+    assert worse.endswith(" higher).")
     alone = findings(errors[errors["aggregation"] == "vpa"])
     assert alone[0] == "GIN+vpa reaches an MAE of 0.310 ± 0.015 on MUTAG."
 

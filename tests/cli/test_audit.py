@@ -80,5 +80,5 @@ def test_wrong_use_ends_with_a_message(arguments: list[str], message: str) -> No
 def test_folds_that_a_class_is_too_small_for_are_told_and_the_rest_too() -> None:
     result = _run("MUTAG", "--folds", "64")
     assert result.exit_code == 0
-    assert "class 0 has 63 member(s), too few for 64 folds" in " ".join(result.stdout.split())
+    assert "class -1 has 63 member(s), too few for 64 folds" in " ".join(result.stdout.split())
     assert "What networks can know" in result.stdout

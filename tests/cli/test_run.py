@@ -136,7 +136,7 @@ def test_a_function_that_was_edited_gives_other_results_and_never_the_old_ones(
         (["MUTAG", "--model", "gim"], "did you mean gin?"),
         (["MUTAG", "--model", "sgc", "--aggr", "max"], "the grid is empty"),
         (["MUTAG", "--seed", "one"], "--seed: 'one' must be whole numbers"),
-        (["MUTAG", "--folds", "70"], "class 0 has 63 member(s), too few for 70 folds"),
+        (["MUTAG", "--folds", "70"], "class -1 has 63 member(s), too few for 70 folds"),
         (["MUTAG", "--features", "colour"], "colour"),
         (["MUTAG", "--model", "sgc", "--depth", "3"], "option of sgc: 'depth' is unknown"),
         (["absent.zip"], "absent.zip does not exist"),

@@ -4,6 +4,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gnn_vpa.cli._app import app
+from gnn_vpa.nn import MODELS
 
 
 def _run(tu_dir: Path, *arguments: str) -> Result:
@@ -20,7 +21,7 @@ def test_a_line_for_each_layer(tu_dir: Path) -> None:
     assert [row[1:3] for row in rows] == [[a, layer] for a in ("sum", "vpa") for layer in layers]
 
 
-@pytest.mark.parametrize("model", ["gin", "gat", "sgc"])
+@pytest.mark.parametrize("model", MODELS)
 def test_every_model_is_known(tu_dir: Path, model: str) -> None:
     assert _run(tu_dir, "MUTAG", "--model", model).exit_code == 0
 
@@ -38,6 +39,9 @@ def test_a_picture_is_drawn(tu_dir: Path, tmp_path: Path) -> None:
         (["MUTAG", "--out", "theory.bmp"], "theory.bmp must end in .png"),
         (["MUTAG", "--model", "gat", "--aggr", "sum"], "aggr: GAT has no 'sum'"),
         (["MUTAGG"], "did you mean MUTAG?"),
+        (["MUTAG", "--model", "gim"], "model: 'gim' is unknown: did you mean gin?"),
+        (["MUTAG", "--model", "sgc", "--depth", "2"], "option of sgc: 'depth' is unknown"),
+        (["MUTAG", "--model", "mine:net"], "gnn-vpa probe --model mine:net"),
     ],
 )
 def test_wrong_use_ends_with_a_message(tu_dir: Path, arguments: list[str], message: str) -> None:

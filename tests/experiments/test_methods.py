@@ -128,6 +128,8 @@ def test_functions_and_classes_are_models_too() -> None:
         (["{}:mak"], {}, "mak"),
         (["{}:make"], {"hiden": 3}, r"option of .*:make: 'hiden' is unknown: did you mean hidden"),
         (["{}:plain"], {"hidden": 3}, "option of .*:plain: 'hidden' is unknown: it has none"),
+        (["{}:plain"], {"epoch": 3}, "option of .*:plain: 'epoch' is unknown: did you mean epochs"),
+        (["gin"], {"epoch": 3}, "option of gin: 'epoch' is unknown: did you mean epochs"),
         (["gin"], {"hidden": "wide"}, "hidden: expected a number, got 'wide'"),
         (["gin"], {"learning_rate": 1}, "learning_rate is a setting of the training"),
         (["{}:make"], {"layers": "many"}, "raised"),

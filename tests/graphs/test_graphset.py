@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gnn_vpa.errors import GnnVpaError, UsageError
-from gnn_vpa.graphs import GraphSet, read_tu
+from gnn_vpa.graphs import GraphSet, Numbering, read_tu
 
 
 def parts() -> dict[str, Any]:
@@ -22,6 +22,13 @@ def parts() -> dict[str, Any]:
         "col": torch.tensor([1, 0, 2, 1, 4, 3], dtype=torch.int32),
         "y": torch.tensor([1, 0]),
     }
+
+
+def test_classes_are_called_as_the_data_call_them() -> None:
+    assert GraphSet("numbers", **parts()).classes == (0, 1)
+    assert GraphSet("labels", **parts(), numbering=Numbering(classes=(-1, 1))).classes == (-1, 1)
+    assert GraphSet("text", **parts(), class_names=("no", "yes")).classes == ("no", "yes")
+    assert GraphSet("sizes", **{**parts(), "y": torch.tensor([[0.5], [1.5]])}).classes == ()
 
 
 def test_counts_and_statistics() -> None:

@@ -52,6 +52,8 @@ def test_a_class_that_is_too_small_is_named() -> None:
     y = torch.tensor([0] * 30 + [1] * 9)
     with pytest.raises(UsageError, match=r"class 1 has 9 member.s., too few for 10 folds"):
         splits(y)
+    with pytest.raises(UsageError, match=r"class rare has 9 member.s., too few for 10 folds"):
+        splits(y, classes=["common", "rare"])
     assert len(splits(y, folds=9)) == 9
 
 

@@ -13,7 +13,8 @@ from ..escape import markdown
 from ..files import write_whole
 from ..paper import FairSet, fair_rows, fair_sets
 from .exports import csv_of
-from .format import listing, mean_std, noted, number, p_value, signed
+from .format import listing, mean_std, noted, p_value, signed
+from .lead import interval
 from .markdown import entries
 from .origin import origin
 from .significance import dataset_tests
@@ -152,8 +153,7 @@ def _tests(part: pd.DataFrame) -> Iterator[str]:
     yield "vpa against the others on the same folds (corrected paired test, 95 % interval):"
     yield from ("", "| against | difference | interval | p | p, Holm |", "|---|---|---|---|---|")
     for row in dataset_tests(part).itertuples():
-        interval = f"{number(row.low)} to {number(row.high)}"
-        values = (signed(row.difference), interval, p_value(row.p_corrected))
+        values = (signed(row.difference), interval(row.low, row.high), p_value(row.p_corrected))
         yield f"| {row.aggregation} | {' | '.join(values)} | {p_value(row.p_corrected_holm)} |"
     yield ""
 

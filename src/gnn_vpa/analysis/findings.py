@@ -7,10 +7,11 @@ and so more strictly; each sentence here is about one comparison by itself.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .comparison import LIMIT, compare_with_paper
-from .format import count, listing, mean_std, noted, number, p_value, signed, some
+from .format import count, listing, mean_std, noted, p_value, some
+from .lead import interval_text, lead_text
 from .measure import ACCURACY, Measure, measure, measure_of
 from .significance import missing_pairs, overall_tests
 from .style import DATASETS, in_order, method_label
@@ -52,12 +53,12 @@ def findings(folds: pd.DataFrame) -> list[str]:
     if tests.empty:
         sentences = [_best(cells[cells["folds"] > 0], measure_of(folds)), _why_untested(cells)]
     else:
-        words = _words(measure_of(folds))
+        metric = measure_of(folds)
         sentences = [
-            _of_model(part, cells, words) for _, part in tests.groupby("model", sort=False)
+            _of_model(part, cells, metric) for _, part in tests.groupby("model", sort=False)
         ]
         if len(sentences) > 1:
-            sentences.insert(0, _headline(tests, words))
+            sentences.insert(0, _headline(tests, _words(metric)))
         sentences += _too_small(tests)
     return [*sentences, *_agreement(folds), *_one_class(cells), *_incomplete(cells), *_lost(folds)]
 
@@ -95,7 +96,7 @@ def _headline(tests: pd.DataFrame, words: tuple[str, ...]) -> str:
     return f"vpa is {listing([said[0] + of_all, *said[1:]])}."
 
 
-def _of_model(tests: pd.DataFrame, cells: pd.DataFrame, words: tuple[str, ...]) -> str:
+def _of_model(tests: pd.DataFrame, cells: pd.DataFrame, metric: Measure) -> str:
     model = tests["model"].iloc[0]
     used = cells[(cells["model"] == model) & (cells["aggregation"] == "vpa") & (cells["folds"] > 0)]
     datasets = in_order(used["dataset"], DATASETS)
@@ -103,21 +104,27 @@ def _of_model(tests: pd.DataFrame, cells: pd.DataFrame, words: tuple[str, ...]) 
     where = f"over {len(datasets)} data sets" if several else f"on {datasets[0]}"
     claims: dict[int, list[str]] = {}
     for row in tests.itertuples():
-        interval = (
-            "a single fold has no interval"
-            if math.isnan(row.low)
-            else f"95 % interval {number(row.low, row.digits)} to {number(row.high, row.digits)}"
-        )
         other = "plain " + model if row.aggregation == "default" else row.aggregation
-        lead = f"{signed(row.difference, row.digits)} {row.unit}"
+        lead = lead_text(metric, row.difference, row.digits, row.unit)
         if several and row.datasets < len(datasets):
             lead += f" on {row.datasets} of them"
         if said := missing_pairs(row.pairs, row.asked):
             lead += f" over {said}"
-        effect = f"{other} ({lead}, {interval})"
+        effect = f"{other} ({lead}, {_interval(row, metric)})"
         claims.setdefault(_verdict(row.low, row.high), []).append(effect)
-    parts = [f"{text} {listing(claims[n])}" for n, text in enumerate(words) if n in claims]
+    words = enumerate(_words(metric))
+    parts = [f"{text} {listing(claims[n])}" for n, text in words if n in claims]
     return f"With {model} {where}, vpa is {'; '.join(parts)}."
+
+
+def _interval(row: Any, metric: Measure) -> str:
+    """The interval of a test, or why there is none."""
+    if math.isnan(row.low):
+        return "a single fold has no interval"
+    if row.low == row.high:
+        of_each = " of a data set" if row.datasets > 1 else ""
+        return f"the same on every fold{of_each}, which gives no interval"
+    return f"95 % interval {interval_text(metric, row.low, row.high, row.digits)}"
 
 
 def _too_small(tests: pd.DataFrame) -> list[str]:

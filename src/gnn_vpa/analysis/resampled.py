@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 TEST_PER_TRAIN = 1 / 8
 """Graphs in a test fold for each graph in training: 1/10 and 8/10 in the paper's protocol."""
 
+SAME = 1e-9
+"""Scores and differences that are no further apart are equal but for the last bits."""
+
 _TRAINED_ON = 8 / 9  # of what is not test: the rest is for validation
 
 
@@ -96,7 +99,7 @@ def corrected_mean(differences: ArrayLike, test_per_train: float = TEST_PER_TRAI
     if n < 2:
         return Estimate(mean, float("nan"), 0)
     # Equal differences must have variance 0, whatever the last bits of their mean.
-    spread = float(np.var(values, ddof=1)) if np.ptp(values) > 1e-9 else 0.0
+    spread = float(np.var(values, ddof=1)) if np.ptp(values) > SAME else 0.0
     return Estimate(mean, (1 / n + test_per_train) * spread, n - 1)
 
 

@@ -73,7 +73,7 @@ def audit(
     else:
         y = graphs.y
         try:
-            parts = splits(y, folds)
+            parts = splits(y, folds, classes=graphs.classes)
         except UsageError as error:
             untold.append(f"no folds, and so neither twins nor baselines: {error}")
     if baselines is None:

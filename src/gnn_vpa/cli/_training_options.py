@@ -59,7 +59,7 @@ ModelOption = Annotated[
     str,
     typer.Option(
         metavar="NAME,...",
-        help="Of gin, gcn, sgc, gat, deep; your own: module:function.",
+        help="Such as gin; gnn-vpa info lists all. Your own: module:function.",
         rich_help_panel=METHODS,
     ),
 ]

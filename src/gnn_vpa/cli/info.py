@@ -14,13 +14,13 @@ _EXTRAS = {"ray": "ray", "tensorboard": "tracking", "onnxscript": "onnx"}
 
 
 def info() -> None:
-    """Show versions, devices, the backend in use on each, and where the data are.
+    """Show versions, devices, the backend in use on each, models, and where the data are.
 
     Example:
 
       gnn-vpa info
     """
-    rows = [("gnn-vpa", gnn_vpa.__version__), *_versions(), *_devices(), *_data()]
+    rows = [("gnn-vpa", gnn_vpa.__version__), *_versions(), *_devices(), *_models(), *_data()]
     print_table("gnn-vpa", ["what", "found"], rows)
 
 
@@ -44,6 +44,12 @@ def _devices() -> Iterator[tuple[str, str]]:
         device = torch.cuda.get_device_properties(number)
         memory = device.total_memory / 2**30
         yield f"cuda:{number}", f"{device.name}, {memory:.0f} GiB, backend {backend('cuda')}"
+
+
+def _models() -> Iterator[tuple[str, str]]:
+    from gnn_vpa.nn import MODELS
+
+    yield "models", ", ".join(MODELS)
 
 
 def _data() -> Iterator[tuple[str, str]]:

@@ -33,8 +33,8 @@ def probe(
     model: Annotated[
         str,
         typer.Option(
-            help="gin, gcn, sgc or gat; or your own as module:function, which returns a model, "
-            "(model, inputs) or (model, inputs, loss)."
+            help="Such as gin; gnn-vpa info lists all. Or your own as module:function, which "
+            "returns a model, (model, inputs) or (model, inputs, loss)."
         ),
     ] = "gin",
     aggr: Annotated[str, typer.Option(help=f"Of {names()}; for the paper's models.")] = "vpa",

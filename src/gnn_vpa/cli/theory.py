@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ..signal import LayerSignal, Sample
 
 _Features = StrEnum("_Features", ["auto", "ones", "degree", "labels"])
-_Model = StrEnum("_Model", ["gin", "gcn", "gat", "sgc"])
 _PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -25,7 +24,9 @@ def theory(
         list[str] | None,
         typer.Argument(metavar="DATASET...", help="Data sets.", show_default="MUTAG IMDB-BINARY"),
     ] = None,
-    model: Annotated[_Model, typer.Option(help="The paper's model.")] = _Model.gcn,
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="Such as gin; gnn-vpa info lists all.")
+    ] = "gcn",
     aggr: Annotated[
         str | None, typer.Option(help="Aggregations.", show_default="all that the model has")
     ] = None,
@@ -58,29 +59,33 @@ def theory(
         raise UsageError(f"--out {out} must end in {', '.join(_PICTURES)}")
     if out is not None:
         check_file(out, "theory.png")
+    if ":" in model:
+        raise UsageError(
+            f"--model {model}: theory has formulas for the models of gnn-vpa alone; measure the "
+            f"signal in your own with gnn-vpa probe --model {model}"
+        )
+    from ..experiments.methods import known
     from ..graphs import load
     from ..nn import MODELS
     from ..signal import average_signals, plot_layers, sample
 
-    aggrs = MODELS[model.value].aggregations() if aggr is None else listed(aggr)
+    model = known("model", model, MODELS)
+    aggrs = MODELS[model].aggregations() if aggr is None else listed(aggr)
     names = datasets or ["MUTAG", "IMDB-BINARY"]
-    options = {} if depth is None or model is _Model.sgc else {"depth": depth}
+    options = {} if depth is None else {"depth": depth}
     signals: dict[str, dict[str, list[LayerSignal]]] = {}
     for name in names:
         kind = cast("FeatureKind", features.value)
         sampled = sample(load(name, data_dir), graphs, kind, seed)
-        with progress(f"Measuring {model.value} on {name}, {draws} draws"):
+        with progress(f"Measuring {model} on {name}, {draws} draws"):
             signals[name] = {
                 chosen: average_signals(
-                    [
-                        _signals(model.value, chosen, sampled, seed + n, options)
-                        for n in range(draws)
-                    ]
+                    [_signals(model, chosen, sampled, seed + n, options) for n in range(draws)]
                 )
                 for chosen in aggrs
             }
     print_table(
-        f"{model.value}: variance before activation, at the start",
+        f"{model}: variance before activation, at the start",
         ["data set", "aggr", "layer", "independent", "correlated", "measured", "rho"],
         [
             [name, chosen, layer.layer, *(f"{v:.3g}" for v in layer[1:4]), f"{layer.rho:.3f}"]
@@ -90,7 +95,7 @@ def theory(
         ],
     )
     if out is not None:
-        save_figure(plot_layers(signals, f"{model.value.upper()} at the start"), out)
+        save_figure(plot_layers(signals, f"{model.upper()} at the start"), out)
         say(f"Wrote {out}")
 
 

@@ -48,6 +48,7 @@ def expand(
     final_runs: int | None = None,
     baselines: Sequence[str] = (),
     data_dir: str | Path | None = None,
+    arguments: Sequence[str] = (),
 ) -> Grid:
     """Combine data sets, models, aggregations, settings, repeats and seeds.
 
@@ -56,8 +57,8 @@ def expand(
 
     Args:
         datasets: Names, paths or functions as `gnn_vpa.graphs.load` takes them, or data sets.
-        models: Names of ``gnn_vpa.nn.MODELS``: gin, gcn, sgc, gat and deep; or models of one's own,
-            as `module:function` or as functions.
+        models: Names of ``gnn_vpa.nn.MODELS``, such as gin; or models of one's own, as
+            `module:function` or as functions.
         aggrs: Of sum, mean, max, vpa (gin, gcn), default, vpa (sgc, gat) and power(p); None for
             all but powers.
         variant: The models `released`, or as `printed` in the paper.
@@ -74,6 +75,7 @@ def expand(
             trained so often anew.
         baselines: Of majority, no_edges, no_features and wl.
         data_dir: A folder to look for data in first.
+        arguments: What else the caller takes by name: an option that no model has may be meant so.
 
     Raises:
         UsageError: A name is unknown, or no combination is left.
@@ -90,7 +92,7 @@ def expand(
     division, target = division or Division(), target or Target()
     _check_division(division, folds, repeats)
     protocols = [protocol or Protocol()] if isinstance(protocol, Protocol | None) else protocol
-    methods, left_out = tasks_of(models, aggrs, variant, features, options or {})
+    methods, left_out = tasks_of(models, aggrs, variant, features, options or {}, arguments)
     fixed = [
         Task(known("baseline", name, BASELINES), "", "", features)
         for name in dict.fromkeys(baselines)

@@ -102,7 +102,7 @@ def lanes_of(cell: Cell, graphs: GraphSet) -> list[Lane]:
         [10, 11, 12, 13, 14]
     """
     first = first_fold(cell)
-    parts = cell.division.splits(graphs.y, cell.folds, cell.repeat)
+    parts = cell.division.splits(graphs.y, cell.folds, cell.repeat, graphs.classes)
     return [Lane(first + number, split, cell.seed) for number, split in enumerate(parts)]
 
 

@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..graphs import FeatureKind
 from ..nn import MODELS
 from ..training import Task, own
-from .settings import check_option, option_grid
+from .settings import CONTROLS, check_option, option_grid
 
 Methods = list[list[Task]]
 """A list for each model and aggregation: its tasks, one for each combination of options."""
@@ -25,10 +25,13 @@ def tasks_of(
     variant: str,
     features: FeatureKind,
     options: Mapping[str, object],
+    arguments: Sequence[str] = (),
 ) -> tuple[Methods, list[str]]:
     """Combine models, their aggregations and their options.
 
     A model of one's own is run as it is written, or with each of the aggregations that are named.
+    An option that no model has may be a misspelled setting of the training, or one of the
+    ``arguments`` of the caller.
 
     Returns:
         The tasks, and in words what was asked for and cannot be.
@@ -45,7 +48,7 @@ def tasks_of(
     methods: Methods = []
     wanted = None if aggrs is None else list(dict.fromkeys(map(_aggregation, aggrs)))
     names = list(dict.fromkeys(model_name(model) for model in models))
-    taken = _taken(names, options, left_out)
+    taken = _taken(names, options, arguments, left_out)
     for model in names:
         grid = option_grid(taken[model])
         if own.is_own(model):
@@ -92,8 +95,10 @@ def model_name(model: str | Callable[..., Any]) -> str:
         raise UsageError(f"{error}{more}") from None
 
 
-def known(what: str, name: str, names: Iterable[str]) -> str:
+def known(what: str, name: str, names: Iterable[str], meant: Iterable[str] = ()) -> str:
     """Return a name as it is spelled among those that are known.
+
+    Others that may be ``meant`` are suggested, but not taken.
 
     Raises:
         UsageError: It is not among them.
@@ -105,13 +110,16 @@ def known(what: str, name: str, names: Iterable[str]) -> str:
     names = sorted(names)
     if (name := name.strip().casefold()) in names:
         return name
-    near = get_close_matches(name, names, n=1)
+    near = get_close_matches(name, [*names, *meant], n=1)
     advice = f"did you mean {near[0]}?" if near else f"use {', '.join(names)}"
     raise UsageError(f"{what}: {name!r} is unknown: {advice}")
 
 
 def _taken(
-    models: Sequence[str], options: Mapping[str, object], left_out: list[str]
+    models: Sequence[str],
+    options: Mapping[str, object],
+    arguments: Sequence[str],
+    left_out: list[str],
 ) -> dict[str, dict[str, object]]:
     """Give each model the options that it has; one that no model has is refused."""
     has = {model: _options_of(model) for model in models}
@@ -119,7 +127,7 @@ def _taken(
         check_option(name)
         lacking = [model for model in models if not has[model](name)]
         if lacking and len(lacking) == len(models):
-            _refuse(name, models)
+            _refuse(name, models, [*CONTROLS, *arguments])
         if lacking:
             others = " and ".join(lacking)
             left_out.append(f"{name} for {others}, which has no such option and is run without it")
@@ -149,13 +157,13 @@ def _option_names(model: str) -> tuple[list[str], bool]:
     return [p.name for p in list(parameters)[_GIVEN:] if p.kind in named], takes_any
 
 
-def _refuse(name: str, models: Sequence[str]) -> None:
+def _refuse(name: str, models: Sequence[str], meant: Sequence[str]) -> None:
     """Say what options there are instead."""
     for model in models:
         names = [option for option in _option_names(model)[0] if option != "aggr"]
-        if not names:
+        if not names and not get_close_matches(name, meant):
             raise UsageError(f"option of {model}: {name!r} is unknown: it has none")
-        known(f"option of {model}", name, [*names])
+        known(f"option of {model}", name, names, meant)
 
 
 def _can_be_built(tasks: Sequence[Task], left_out: list[str]) -> bool:

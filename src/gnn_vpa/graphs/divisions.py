@@ -54,9 +54,11 @@ class Division:
         """
         return self
 
-    def splits(self, y: Tensor, folds: int, repeat: int = 0) -> list[Split]:
+    def splits(
+        self, y: Tensor, folds: int, repeat: int = 0, classes: Sequence[object] | None = None
+    ) -> list[Split]:
         """Return the parts of each fold; another repeat has other folds."""
-        return splits(y, folds, _SEED + repeat)
+        return splits(y, folds, _SEED + repeat, classes=classes)
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,9 @@ class FixedDivision(Division):
         """How many folds there are."""
         return len(self.parts)
 
-    def splits(self, y: Tensor, folds: int, repeat: int = 0) -> list[Split]:
+    def splits(
+        self, y: Tensor, folds: int, repeat: int = 0, classes: Sequence[object] | None = None
+    ) -> list[Split]:
         """Return the parts of each fold."""
         if repeat or not self.parts:
             raise UsageError(f"{self.name}: these splits are not here, or have no repeat {repeat}")
@@ -97,11 +101,13 @@ class GroupedDivision(Division):
 
     groups: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
 
-    def splits(self, y: Tensor, folds: int, repeat: int = 0) -> list[Split]:
+    def splits(
+        self, y: Tensor, folds: int, repeat: int = 0, classes: Sequence[object] | None = None
+    ) -> list[Split]:
         """Return the parts of each fold; another repeat has other folds."""
         if self.groups is None:
             raise UsageError(f"{self.name}: these groups are not here")
-        return splits(y, folds, _SEED + repeat, self.groups)
+        return splits(y, folds, _SEED + repeat, self.groups, classes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -147,6 +147,12 @@ class GraphSet:
         """Number of classes; 0 where something else is learned."""
         return self.num_outputs if self.kind == "classes" else 0
 
+    @property
+    def classes(self) -> tuple[str, ...] | tuple[int, ...]:
+        """What the data call each class: text or numbers; empty where there are none."""
+        count = self.num_classes
+        return (self.class_names or self.numbering.classes or tuple(range(count)))[:count]
+
     @cached_property
     def own_features(self) -> Features | None:
         """Node attributes, then one-hot node labels; None where the data set has neither."""

@@ -1,6 +1,6 @@
 """Folds of training, validation and test graphs: the paper's, and the same for other targets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +31,11 @@ class Split(NamedTuple):
 
 
 def splits(
-    y: Tensor, folds: int = 10, seed: int = 42, groups: NDArray[np.int64] | None = None
+    y: Tensor,
+    folds: int = 10,
+    seed: int = 42,
+    groups: NDArray[np.int64] | None = None,
+    classes: Sequence[object] | None = None,
 ) -> list[Split]:
     """Split graphs as the paper's released code does.
 
@@ -46,6 +50,7 @@ def splits(
         seed: Seed of all the shuffling.
         groups: Group of each graph: [G]. Those of one group stay together in every split, and
             classes are stratified as far as that allows.
+        classes: What messages call each class, see `GraphSet.classes`; None for its number.
 
     Raises:
         UsageError: A class has fewer members than there are folds, or there are too few graphs or
@@ -61,17 +66,17 @@ def splits(
             f"{folds} fold(s) of {len(y)} graph(s): 2 folds or more, and graphs, please"
         )
     there = graphs_with_target(y).numpy()
-    classes = y.numpy()[there] if kind_of(y) == "classes" else None
-    if classes is not None:
-        _check_classes(classes, folds)
+    strata = y.numpy()[there] if kind_of(y) == "classes" else None
+    if strata is not None:
+        _check_classes(strata, folds, classes)
     if len(there) < folds:
         raise UsageError(
             f"{len(there)} graph(s) with a target are too few for {folds} folds: use fewer folds"
         )
     if groups is None:
-        parts = _shuffled(len(there), classes, folds, seed)
+        parts = _shuffled(len(there), strata, folds, seed)
     else:
-        parts = _by_group(groups[there], classes, folds, seed)
+        parts = _by_group(groups[there], strata, folds, seed)
     return [Split(*(torch.from_numpy(there[part]) for part in split)) for split in parts]
 
 
@@ -86,12 +91,13 @@ def graphs_with_target(y: Tensor) -> Tensor:
     return (there if y.dim() == 1 else there.any(1)).nonzero().flatten()
 
 
-def _check_classes(labels: Indices, folds: int) -> None:
+def _check_classes(labels: Indices, folds: int, names: Sequence[object] | None) -> None:
     classes, members = np.unique(labels, return_counts=True)
     for rare, count in zip(classes, members, strict=True):
         if count < folds:
+            name = names[rare] if names else rare
             raise UsageError(
-                f"class {rare} has {count} member(s), too few for {folds} folds: use fewer folds, "
+                f"class {name} has {count} member(s), too few for {folds} folds: use fewer folds, "
                 "or leave the class out"
             )
 

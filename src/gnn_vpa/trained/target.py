@@ -100,7 +100,7 @@ class Target:
         if self.kind != "classes":
             return graphs.y
         number = {label: place for place, label in enumerate(self.classes)}
-        own = _classes_of(graphs)
+        own = graphs.classes
         unknown = [label for label in own if label not in number]
         if unknown:
             raise UsageError(
@@ -119,11 +119,4 @@ def target_of(graphs: GraphSet, column: str | None = None) -> Target:
         >>> target_of(load("MUTAG")).classes
         (-1, 1)
     """
-    classes = _classes_of(graphs) if graphs.kind == "classes" else ()
-    return Target(graphs.kind, graphs.num_outputs, classes, column or "y")
-
-
-def _classes_of(graphs: GraphSet) -> tuple[Label, ...]:
-    """Return the label of each class."""
-    count = graphs.num_classes
-    return (graphs.class_names or graphs.numbering.classes or tuple(range(count)))[:count]
+    return Target(graphs.kind, graphs.num_outputs, graphs.classes, column or "y")

@@ -61,6 +61,22 @@ def test_where_nothing_can_be_told_apart_it_says_so_and_names_a_default(make_fol
     assert "nothing within reach would tell sum from vpa" in text
 
 
+def test_a_tie_is_not_called_the_best(make_folds: Make) -> None:
+    text = answer(make_folds({SUM: around(0.8), VPA: around(0.8)})).text
+    assert "As a default, take sum: no score is better, though vpa has the same." in text
+    assert "sum and vpa have the same score on every fold: nothing here tells them apart." in text
+    assert "best so far" not in text
+    assert "at most" not in text  # equal folds bound nothing
+    assert "What would make it surer" not in text
+
+
+def test_equal_scores_of_a_single_fold_are_said_to_be_equal(make_folds: Make) -> None:
+    cells = {SUM: [0.8], VPA: [0.8]}
+    assert "All have the same score (80.0 %)." in answer(make_folds(cells)).text
+    two = answer(make_folds({**cells, MEAN: [0.7]})).text
+    assert "The best score so far have sum and vpa (80.0 %)." in two
+
+
 def test_the_default_keeps_the_signal_where_scores_do_not_tell(make_folds: Make) -> None:
     folds = make_folds({SUM: around(0.801), VPA: around(0.8, 1)})
     known = signals({"sum": [1, 30, 900], "vpa": [1, 1, 1.1]})

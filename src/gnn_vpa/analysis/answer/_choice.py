@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from ..measure import Measure, measure
+from ..resampled import SAME
 from ..settings import Setting
 
 
@@ -113,6 +114,11 @@ class Choice:
     def may_be_best(self) -> tuple[str, ...]:
         """The aggregations among which the best is, with 95 % confidence; the best mean first."""
         return tuple(candidate.name for candidate in self.candidates if not candidate.beaten)
+
+    @property
+    def tied(self) -> tuple[str, ...]:
+        """The aggregations of the best mean: one, or several with the same score."""
+        return tuple(c.name for c in self.candidates if math.isclose(c.cost, 0, abs_tol=SAME))
 
     @property
     def avoid(self) -> tuple[str, ...]:

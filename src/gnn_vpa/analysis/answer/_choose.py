@@ -149,7 +149,7 @@ def _compared(
     choice = replace(choice, candidates=tuple(candidates[i] for i in order))
     if not choice.is_compared:
         return choice
-    taken, why = default(choice.may_be_best, choice.datasets, signals)
+    taken, why = default(choice.may_be_best, choice.datasets, signals, choice.tied)
     return replace(choice, default=taken, why=why, surer=surer(choice, names, data))
 
 

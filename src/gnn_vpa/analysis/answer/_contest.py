@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..resampled import Estimate, average, corrected_mean
+from ..resampled import SAME, Estimate, average, corrected_mean
 
 ALPHA = 0.05
 _DRAWS = 4000
@@ -134,7 +134,7 @@ def margin(lead: Estimate, rivals: int, alpha: float, folds: int) -> float:
     """How large a lead chance may make; NaN where one fold is all there is.
 
     Differences that are the same on all folds have no variance to tell. Then their sign is all that
-    is used: chance gives n equal signs with probability 2^-n.
+    is used: chance gives n equal signs with probability 2^-n. A difference of 0 has not even that.
     """
     from scipy.special import stdtrit
 
@@ -142,7 +142,8 @@ def margin(lead: Estimate, rivals: int, alpha: float, folds: int) -> float:
         return math.nan
     level = alpha / max(rivals, 1)
     if lead.variance == 0:
-        return 0.0 if 0.5**folds <= level else math.inf
+        has_sign = abs(lead.mean) > SAME
+        return 0.0 if has_sign and 0.5**folds <= level else math.inf
     return float(stdtrit(lead.dof, 1 - level)) * math.sqrt(lead.variance)
 
 

@@ -18,7 +18,10 @@ _TELLS = 10.0  # factor between two signals from which on they are worth a choic
 
 
 def default(
-    may_be_best: Sequence[str], datasets: Sequence[str], signals: pd.DataFrame | None
+    may_be_best: Sequence[str],
+    datasets: Sequence[str],
+    signals: pd.DataFrame | None,
+    tied: Sequence[str] = (),
 ) -> tuple[str, str]:
     """Choose among what may be the best.
 
@@ -30,6 +33,7 @@ def default(
         may_be_best: the best mean first.
         datasets: which count.
         signals: of this model, a row for each aggregation, data set and layer; None if not known.
+        tied: those that have the best mean, where there are several.
 
     Returns:
         The aggregation, and the reason in a clause.
@@ -37,12 +41,14 @@ def default(
     Example:
         >>> default(["sum", "vpa"], ["mine"], None)
         ('sum', 'its score is the best so far')
+        >>> default(["sum", "vpa"], ["mine"], None, tied=["sum", "vpa"])
+        ('sum', 'no score is better, though vpa has the same')
     """
     leader = may_be_best[0]
     if len(may_be_best) == 1:
         return leader, "it is shown to be the best"
     changes, layers = _changes(may_be_best, datasets, signals)
-    usual = "its score is the best so far"
+    usual = _score([name for name in tied if name != leader])
     if len(changes) < len(may_be_best):
         return leader, usual
     steadiest = min(changes, key=lambda name: (abs(math.log(changes[name])), name != leader))
@@ -59,6 +65,14 @@ def default(
         f"its variance changes by a factor of {_factor(changes[taken])}, of {said}"
         f"{_degrees(datasets)}"
     )
+
+
+def _score(equals: list[str]) -> str:
+    """What the leader's score says for it; others may have the same."""
+    if not equals:
+        return "its score is the best so far"
+    have = "has" if len(equals) == 1 else "have"
+    return f"no score is better, though {listing(equals)} {have} the same"
 
 
 def _changes(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..format import listing
+from ..resampled import SAME
 from ._choice import Choice
 from ._contest import MOST_REPEATS, Folds, difference, helps
 from ._words import called
@@ -22,7 +25,8 @@ def surer(choice: Choice, names: Sequence[str], data: Sequence[Folds]) -> tuple[
     (best,) = called(choice, [leader])
     needed: dict[int, list[str]] = {}
     never: dict[str, float] = {}
-    for name in others:
+    same = [name for name in others if _alike(data, names.index(leader), names.index(name))]
+    for name in (name for name in others if name not in same):
         found = helps(data, names.index(leader), names.index(name))
         if found.repeats is not None:
             needed.setdefault(found.repeats, []).append(name)
@@ -44,7 +48,25 @@ def surer(choice: Choice, names: Sequence[str], data: Sequence[Folds]) -> tuple[
             f"nothing within reach would tell {listing(called(choice, equal))} from {best}, the "
             "difference being far below the noise"
         )
-    return (f"What would make it surer, if the differences stay as they are: {'; '.join(said)}.",)
+    sentences = []
+    if same:
+        equals = listing([best, *called(choice, same)])
+        sentences.append(
+            f"{equals} have the same score on every fold: nothing here tells them apart."
+        )
+    if said:
+        sentences.append(
+            f"What would make it surer, if the differences stay as they are: {'; '.join(said)}."
+        )
+    return tuple(sentences)
+
+
+def _alike(data: Sequence[Folds], first: int, second: int) -> bool:
+    """Whether two candidates have the same score on every fold."""
+    return all(
+        np.allclose(folds.scores[:, first], folds.scores[:, second], rtol=0, atol=SAME)
+        for folds in data
+    )
 
 
 def dominated(

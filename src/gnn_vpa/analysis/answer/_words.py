@@ -40,8 +40,7 @@ def headline(choice: Choice) -> str:
     if not choice.is_compared:
         return (
             f"{subject}, any of {listing(names)} may be the best: {folds} cannot tell a "
-            f"difference from chance. The best score so far has {names[0]} "
-            f"({_score(choice, best)})."
+            f"difference from chance. {_so_far(choice)} ({_score(choice, best)})."
         )
     of_all = f"of {len(choice.candidates)} aggregations"
     if len(names) == 1:
@@ -55,6 +54,14 @@ def headline(choice: Choice) -> str:
         f"{subject}, {_or(choice)} may be the best {of_all}: with 95 % confidence it is one of "
         f"them ({folds})."
     )
+
+
+def _so_far(choice: Choice) -> str:
+    """Say who has the best score, which is nobody where all have the same."""
+    names = called(choice, choice.tied)
+    if len(names) == len(choice.candidates):
+        return "All have the same score"
+    return f"The best score so far {'has' if len(names) == 1 else 'have'} {listing(names)}"
 
 
 def summary(choices: Sequence[Choice]) -> str:

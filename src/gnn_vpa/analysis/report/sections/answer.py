@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -150,4 +151,5 @@ def _standing(choice: Choice, place: int) -> list[str]:
     leads = MISSING if candidate.share != candidate.share else f"{100 * candidate.share:.0f} %"
     cost = cost if place else MISSING
     least = least if candidate.beaten else MISSING
+    most = most if math.isfinite(candidate.high) else MISSING
     return [candidate.name, score, cost, least, most, leads, verdict]

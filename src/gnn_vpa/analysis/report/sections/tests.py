@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ....escape import markdown
-from ...format import number, p_value, signed
+from ...format import p_value, signed
+from ...lead import interval
 from ...significance import dataset_tests
 from ...style import method_label
 from .._html import fill
@@ -29,7 +30,7 @@ _HTML = """
 {%- endmacro %}
 {% macro effect(row) -%}
 <td>{{ row.difference | signed(row.digits) }}</td>
-<td>{{ row.low | number(row.digits) }} to {{ row.high | number(row.digits) }}</td>
+<td>{{ interval(row.low, row.high, row.digits) }}</td>
 <td>{{ row.rank_biserial | signed(2) }}</td>
 {%- endmacro %}
 <p class="note" id="tests-note-{{ id }}">{{ lead }}
@@ -104,6 +105,7 @@ class Tests(Section):
             id=part.number,
             metric=part.measure,
             lead=_lead(part),
+            interval=interval,
         )
 
     def markdown(self, part: Part, pictures: Pictures) -> str:
@@ -111,7 +113,8 @@ class Tests(Section):
         if part.tests.empty:
             return ""
         return lines(
-            *(f"{part.level} Against vpa", "", "p is of the paper's one-sided Wilcoxon test.", ""),
+            *(f"{part.level} Against vpa", ""),
+            *(f"p is of the paper's one-sided Wilcoxon test.{_sign(part)}", ""),
             "| method | pairs | vpa's lead | 95 % interval | p | p, paper | p, corrected |",
             *("|---|---:|---:|---:|---:|---:|---:|", *_rows(part), ""),
         )
@@ -127,10 +130,17 @@ def _lead(part: Part) -> str:
     return f"Difference: {what} (positive: vpa is better), in {overall} over all data sets,"
 
 
+def _sign(part: Part) -> str:
+    """Say what the sign of vpa's lead means where a lower number is the better one."""
+    if part.measure.higher_is_better:
+        return ""
+    return f" vpa's lead is positive where its {part.measure.noun} is the lower."
+
+
 def _rows(part: Part) -> Iterator[str]:
     for row in part.tests.itertuples():
         ps = " | ".join(p_value(p) for p in (row.p_wilcoxon, row.p_paper, row.p_corrected))
-        interval = f"{number(row.low, row.digits)} to {number(row.high, row.digits)}"
+        between = interval(row.low, row.high, row.digits)
         label = markdown(method_label(row.model, row.aggregation))
         pairs = str(row.pairs) if row.pairs == row.asked else f"{row.pairs} of {row.asked}"
-        yield f"| {label} | {pairs} | {signed(row.difference, row.digits)} | {interval} | {ps} |"
+        yield f"| {label} | {pairs} | {signed(row.difference, row.digits)} | {between} | {ps} |"
