@@ -37,6 +37,16 @@ def test_it_passes_our_checks_with_a_network_of_ones_own() -> None:
     check_graph_estimator(GraphClassifier(Net, None, epochs=2, device="cpu", random_state=0))
 
 
+@pytest.mark.parametrize("missing", [None, np.nan])
+@pytest.mark.parametrize("others", ["red", 1.0])
+def test_a_class_that_is_missing_is_named(
+    missing: object, others: object, classifier: GraphClassifier, graphs: list[Data]
+) -> None:
+    y = np.array([others] * 2 + [missing] + [others] * (len(graphs) - 3), object)
+    with pytest.raises(UsageError, match=r"y: that of graph 2 is missing .* leave such graphs out"):
+        classifier.fit(graphs, y)
+
+
 def test_a_single_label_is_two_classes(classifier: GraphClassifier, graphs: list[Data]) -> None:
     labelled = [graph.clone() for graph in graphs]
     for number, graph in enumerate(labelled):

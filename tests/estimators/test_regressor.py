@@ -40,8 +40,25 @@ def test_predictions_and_the_module_are_in_the_units_of_y(
 def test_numbers_that_32_bits_do_not_tell_apart_are_refused(
     regressor: GraphRegressor, graphs: list[Data], sizes: np.ndarray
 ) -> None:
-    with pytest.raises(UsageError, match=r"y: numbers around 1e.08 .* subtract a constant"):
+    with pytest.raises(UsageError, match=r"y: .* numbers around 1e.08 .* subtract a constant"):
         regressor.fit(graphs, 1e8 + sizes)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("tall", "y: GraphRegressor learns numbers, and could not convert string to float: 'tall'"),
+        (np.nan, r"y: that of graph 3 is missing \(nan\): leave such graphs out"),
+        (None, r"y: that of graph 3 is missing \(None\)"),
+        (np.inf, "y: GraphRegressor learns numbers, and Input y contains infinity"),
+    ],
+)
+def test_what_is_no_number_is_named(
+    value: object, message: str, regressor: GraphRegressor, graphs: list[Data]
+) -> None:
+    y = np.array([1.0] * 3 + [value] + [2.0] * (len(graphs) - 4), object)
+    with pytest.raises(UsageError, match=message):
+        regressor.fit(graphs, y)
 
 
 def test_several_numbers_at_once(

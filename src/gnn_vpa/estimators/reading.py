@@ -59,6 +59,7 @@ def classes_in(X: Graphs, y: ArrayLike | None) -> Learned:
             labels = np.asarray(target_of(graphs).classes)[labels]
     else:
         graphs, given = _without_target(X), _array(y)
+        _check_all_there(given)
         kind = type_of_target(given, input_name="y")
         if kind == "multilabel-indicator":
             return Learned(_with_y(graphs, torch.tensor(given, dtype=torch.int8)), graphs.name)
@@ -94,11 +95,13 @@ def numbers_in(X: Graphs, y: ArrayLike | None) -> Learned:
         graphs = load(X, kind="regression")
         return Learned(_named(graphs), graphs.name)
     graphs = _without_target(X)
-    table = check_array(_array(y), ensure_2d=False, dtype=np.float64, input_name="y")
+    given = _array(y)
+    _check_all_there(given)
     try:
+        table = check_array(given, ensure_2d=False, dtype=np.float64, input_name="y")
         numbers = narrowed(table.reshape(len(table), -1))
     except ValueError as error:
-        raise UsageError(f"y: {error}") from None
+        raise UsageError(f"y: GraphRegressor learns numbers, and {error}") from None
     return Learned(_with_y(graphs, numbers), graphs.name)
 
 
@@ -149,6 +152,21 @@ def weighted(learned: Learned, sample_weight: ArrayLike | None) -> Learned:
 
 def _array(y: ArrayLike) -> NDArray[np.generic]:
     return np.asarray(y.detach().cpu() if isinstance(y, Tensor) else y)
+
+
+def _check_all_there(y: NDArray[Any]) -> None:
+    """Refuse an entry that stands for none."""
+    if y.dtype.kind not in "fO":
+        return
+    import pandas as pd  # it loads slowly, and knows all that stands for a missing value
+
+    missing = np.argwhere(pd.isna(y))
+    if len(missing) > 0:
+        place = tuple(missing[0])
+        raise UsageError(
+            f"y: that of graph {place[0]} is missing ({y[place]}): leave such graphs out, or give "
+            "targets as y of the graphs themselves, where NaN counts for nothing"
+        )
 
 
 def _without_target(X: Graphs) -> GraphSet:

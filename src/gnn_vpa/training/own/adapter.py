@@ -98,8 +98,10 @@ class Adapter:
         if isinstance(out, Tensor):
             if out.shape == (graphs, outputs):
                 return out
-            if outputs == 1 and out.shape == (graphs,):
-                return out.unsqueeze(1)
+            # One number for each graph, or one graph's numbers, as ``squeeze`` leaves them.
+            is_one = 1 in (graphs, outputs) and out.dim() < 2
+            if is_one and out.numel() == graphs * outputs:
+                return out.reshape(graphs, outputs)
         got = (
             f"a tensor of shape {tuple(out.shape)}"
             if isinstance(out, Tensor)
