@@ -109,6 +109,25 @@ def test_nodes_have_factors_where_they_have_many_edges(
             assert torch.autograd.gradgradcheck(lambda x, way=way: way(x) ** 2, x)
 
 
+@pytest.mark.parametrize("own", [0.0, 1.5])
+def test_a_graph_that_is_kept_gets_weights_after_some_uses(
+    own: float, generator: torch.Generator
+) -> None:
+    edge_index = edges(generator, 140)
+    edge_index = edge_index[:, edge_index[0] != edge_index[1]]
+    graph = Graph(edge_index, (NODES, NODES))
+    x = torch.randn(NODES, 2, generator=generator, dtype=torch.float64, requires_grad=True)
+    sums = [lambda: short(x, graph, 0.5, own=own), lambda: normalised_sum(x, graph, 2)]
+    for a_sum in sums:
+        first = a_sum()
+        outs = [a_sum() for _ in range(20)]
+        for out in outs:
+            torch.testing.assert_close(out, first)
+        gradients = [torch.autograd.grad(o.sin().sum(), x)[0] for o in (first, outs[0], outs[-1])]
+        torch.testing.assert_close(gradients[1:], gradients[:1] * 2)
+    assert not any(isinstance(way, Factored) for way in graph.ways.values())
+
+
 def test_derivatives_of_higher_order(generator: torch.Generator) -> None:
     graph = Graph(edges(generator), NODES)
     weight = torch.randn(15, generator=generator, dtype=torch.float64)

@@ -22,6 +22,7 @@ from ._power import power_of_lengths
 
 WIDE = {torch.float32: np.float32, torch.float64: np.float64}  # summed in their own type
 _MANY = 16  # edges of a node
+_MOST_USES = 16  # of a way that is made quickly: by more layers or steps
 Rows = tuple[Tensor | None, CSR]  # edges in one order with their weights; None: all are 1
 
 
@@ -43,6 +44,7 @@ class Bags(ABC):
         mark: Mark | None = None,
     ) -> None:
         self.rows, self.mark = rows, mark
+        self.is_spent = False  # whether another way is better from now on
         self.to_targets = (None, graph.by_target) if rows is None else _as_rows(*rows, longest)
         self.to_sources: Rows | None = None  # made when a gradient is asked for
 
@@ -72,8 +74,9 @@ class Bags(ABC):
 class Factored(Bags):
     """``after_i * sum_j before_j x_j + own_i * x_i``: where a node has many edges.
 
-    Nodes are then fewer than edges by far, and factors of theirs cost less than edges' weights. As
-    in the kernels, the sum comes first, so that it must be finite before it is scaled.
+    Nodes are then fewer than edges by far, and it takes less to make factors of theirs than edges'
+    weights. To sum takes more, up to a quarter: a graph that is kept gets weights after some uses.
+    As in the kernels, the sum comes first, so that it must be finite before it is scaled.
 
     Args:
         graph: The graph.
@@ -90,6 +93,7 @@ class Factored(Bags):
         own: float | Tensor = 0.0,
     ) -> None:
         self.after, self.before, self.own = after, before, own
+        self._uses = 0
         super().__init__(graph, None)
 
     @staticmethod
@@ -99,6 +103,8 @@ class Factored(Bags):
 
     def there(self, x: Tensor, graph: Graph) -> Tensor:
         """Sum the features of sources."""
+        self._uses += 1
+        self.is_spent = self._uses >= _MOST_USES
         return self._summed(x, self.before, graph.by_target, self.after)
 
     def back(self, g: Tensor, graph: Graph) -> Tensor:
@@ -220,16 +226,17 @@ def powers(
     weight: Tensor | None,
     mark: Mark | None,
     own: float,
+    is_kept: bool,
 ) -> Powers | Factored:
     """Return the way of a sum that is scaled by a power of the number of neighbours."""
-    if weight is None and Factored.fits(graph):
+    if weight is None and not is_kept and Factored.fits(graph):
         return Factored(graph, _factor(graph, exponent, dtype) if exponent != 0 else None, own=own)
     return Powers(graph, exponent, WIDE[dtype], weight, mark, own)
 
 
-def normalised(graph: Graph, fill: int, dtype: torch.dtype) -> Normalised | Factored:
+def normalised(graph: Graph, fill: int, dtype: torch.dtype, is_kept: bool) -> Normalised | Factored:
     """Return the way of a degree normalisation."""
-    if Factored.fits(graph):
+    if not is_kept and Factored.fits(graph):
         source, target = graph.ends
         if not (source == target).any():
             root = _factor(graph, 0.25, dtype, fill * fill)

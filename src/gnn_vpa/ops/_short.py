@@ -47,11 +47,11 @@ def power_sum(
     key = (exponent, x.dtype, weight is None, own)
     mark = None if weight is None else Mark(weight)
     way: Bags | None = graph.ways.get(key)
-    if way is None or way.mark != mark:
+    if way is None or way.is_spent or way.mark != mark:
         if not graph.is_whole:
             return None
         with trainable():
-            way = powers(graph, exponent, x.dtype, weight, mark, own)
+            way = powers(graph, exponent, x.dtype, weight, mark, own, is_kept=way is not None)
         graph.ways[key] = way
     return _along(way, x, graph)
 
@@ -67,11 +67,11 @@ def normalised_sum(x: Tensor, graph: Graph, fill: int) -> Tensor | None:
         return None
     key = ("normalised", x.dtype, fill)
     way: Bags | None = graph.ways.get(key)
-    if way is None:
+    if way is None or way.is_spent:
         if not graph.is_whole or graph.num_sources != graph.num_targets:
             return None
         with trainable():
-            way = normalised(graph, fill, x.dtype)
+            way = normalised(graph, fill, x.dtype, is_kept=way is not None)
         graph.ways[key] = way
     return _along(way, x, graph)
 
