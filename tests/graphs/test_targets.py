@@ -166,6 +166,16 @@ def test_columns_of_tu_attributes(write_tu: Callable[..., Path]) -> None:
         with_target(graphs, "y", "regression")
 
 
+def test_an_attribute_that_32_bits_do_not_tell_apart_is_no_target(
+    write_tu: Callable[..., Path],
+) -> None:
+    graphs = read_tu(write_tu(graph_attributes="0.5, 100000000\n1.5, 100000009\n"))
+    assert graphs.kind == "classes"  # for which it does not matter
+    assert with_target(graphs, "attributes:0").y.tolist() == [[0.5], [1.5]]
+    with pytest.raises(UsageError, match=r"TINY, .*numbers around 1e.08 .* 32 bits"):
+        with_target(graphs, "attributes:1", "regression")
+
+
 def test_an_archive_without_targets_is_read_and_says_so(
     write_tu: Callable[..., Path], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -186,6 +186,9 @@ def with_target(
     name = graphs.name if column == "y" else f"{graphs.name}:{column}"
     try:
         made = targets_of(list(values.double().numpy()), kind, name=column)
+        if source == "attributes" and kind_of(made.y) == "regression":
+            # They are kept in 32 bits: what was taken from them is not known, but how much at most.
+            _check_rounding(made.y.double().numpy(), np.spacing(np.abs(made.y.numpy())) / 2)
     except ValueError as error:
         raise UsageError(f"{graphs.name}, {error}") from None
     numbering = replace(graphs.numbering, classes=made.classes)
@@ -340,18 +343,23 @@ def narrowed(table: NDArray[Any]) -> Tensor:
     """
     with np.errstate(over="ignore"):  # an infinite one is found, and named, by the GraphSet
         narrow = table.astype(np.float32)
-    for column, (wide, kept) in enumerate(zip(table.T, narrow.T, strict=True)):
-        there = np.isfinite(kept)
+    _check_rounding(table, np.abs(table - narrow))
+    return torch.from_numpy(narrow)
+
+
+def _check_rounding(table: NDArray[Any], rounding: NDArray[Any]) -> None:
+    """Refuse numbers ``[G, T]`` if what 32 bits take from them counts beside how they differ."""
+    for column, (values, taken) in enumerate(zip(table.T, rounding.T, strict=True)):
+        there = np.isfinite(values) & np.isfinite(taken)
         if not there.any():
             continue
-        rounding, spread = np.abs(wide[there] - kept[there]).max(), wide[there].std()
-        if rounding > _COARSE * spread > 0:
+        most, spread = taken[there].max(), values[there].std()
+        if most > _COARSE * spread > 0:
             raise ValueError(
-                f"numbers around {wide[there].mean():.6g} with a standard deviation of "
-                f"{spread:.3g} (column {column}, counted from 0) are rounded by {rounding:.2g} in "
-                "32 bits: subtract a constant near their mean from all, and add it to predictions"
+                f"numbers around {values[there].mean():.6g} with a standard deviation of "
+                f"{spread:.3g} (column {column}, counted from 0) are rounded by {most:.2g} in 32 "
+                "bits: subtract a constant near their mean from all, and add it to predictions"
             )
-    return torch.from_numpy(narrow)
 
 
 _TABLES = {"classes": _classes, "labels": _labels, "regression": _numbers}

@@ -73,7 +73,7 @@ def _read_targets(
     """Return what is learned of each graph, classes as they are called, and graphs' attributes."""
     attributes = None
     if archive.has("graph_attributes"):
-        attributes = _read_numbers(archive)
+        attributes = _float32(archive.table("graph_attributes", float))
         _check_number(archive, "graph_attributes", len(attributes), num_graphs)
     if archive.has("graph_labels"):
         labels = archive.table("graph_labels", columns=1)[:, 0]
@@ -81,12 +81,12 @@ def _read_targets(
         classes, y = np.unique(labels, return_inverse=True)
         return y, tuple(classes.tolist()), attributes
     if attributes is not None:
-        return attributes.copy(), None, attributes
+        return _read_numbers(archive), None, attributes
     return np.full(num_graphs, MISSING), None, None
 
 
 def _read_numbers(archive: Archive) -> _Array:
-    """Return graphs' attributes, which may be what is learned of them."""
+    """Return graphs' attributes as what is learned of them."""
     try:
         return narrowed(archive.table("graph_attributes", float)).numpy()
     except ValueError as error:

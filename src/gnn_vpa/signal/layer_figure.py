@@ -64,10 +64,11 @@ def plot_layers(
     from matplotlib.figure import Figure
 
     with rc_context(STYLE):
-        figure = Figure(figsize=(0.9 + 4.1 * len(signals), 4.6))
+        # One panel is wider, for the words above it.
+        figure = Figure(figsize=(max(8.0, 0.9 + 4.1 * len(signals)), 5.0))
         panels = figure.subplots(1, len(signals), squeeze=False)[0]
         edge = 0.75 / figure.get_figwidth()
-        figure.subplots_adjust(edge, 0.13, 1 - edge / 3, 0.8, wspace=0.2)
+        figure.subplots_adjust(edge, 0.12, 1 - edge / 3, 0.76, wspace=0.2)
         for axes, (name, aggrs) in zip(panels, signals.items(), strict=True):
             for aggr, layers in aggrs.items():
                 _draw(axes, aggr, layers)
@@ -77,14 +78,22 @@ def plot_layers(
         figure.suptitle(title, x=0.01, horizontalalignment="left", fontsize=13, fontweight="bold")
         figure.text(
             0.01,
-            0.89,
+            0.9,
             "dots: measured    solid: predicted with measured correlation    "
             "dashed: predicted for independent messages",
             color="#555555",
             fontsize=10,
         )
         handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="upper right", ncols=len(labels), frameon=False)
+        figure.legend(
+            handles,
+            labels,
+            loc="upper left",
+            bbox_to_anchor=(0.0, 0.895),
+            borderaxespad=0.2,
+            ncols=len(labels),
+            frameon=False,
+        )
     return figure
 
 
