@@ -9,7 +9,8 @@ own time (which other work on the machine hardly changes):
   weights that PyG's aggregation does not know, as they are) and the same for the readout;
 - converted: the same model after ``gnn_vpa.convert``;
 - grouped: converted, on graphs that ``GroupEdges`` has prepared;
-- limit: the same loop whose layers and readout aggregate nothing.
+- loaded: the same, with the batches of ``gnn_vpa.DataLoader``;
+- limit: PyG's loop whose layers and readout aggregate nothing.
 """
 
 import statistics
@@ -166,14 +167,17 @@ def contenders(layers: str, data: Sequence[Data], num_classes: int) -> Iterator[
         torch.manual_seed(0)
         return Classifier(layers, data[0].num_features, num_classes)
 
-    def loader(graphs: Sequence[Data]) -> DataLoader:
+    def loader(graphs: Sequence[Data], kind: type[DataLoader] = DataLoader) -> DataLoader:
         draw = torch.Generator().manual_seed(0)
-        return DataLoader(list(graphs), BATCH_SIZE, shuffle=True, generator=draw)
+        return kind(list(graphs), BATCH_SIZE, shuffle=True, generator=draw)
 
     yield Contender("PyG", model(), loader(data))
     yield Contender("converted", gnn_vpa.convert(model())[0], loader(data))
     group = gnn_vpa.GroupEdges()
-    yield Contender("grouped", gnn_vpa.convert(model())[0], loader([group(d) for d in data]))
+    grouped = [group(graph) for graph in data]
+    yield Contender("grouped", gnn_vpa.convert(model())[0], loader(grouped))
+    loaded = loader(grouped, gnn_vpa.DataLoader)
+    yield Contender("loaded", gnn_vpa.convert(model())[0], loaded)
     yield Contender("limit", without_aggregation(model()), loader(data))
 
 
@@ -196,12 +200,15 @@ def report(
             "PyG": "{:.2f} ms",
             "converted": "{:.2f} ms",
             "grouped": "{:.2f} ms",
+            "loaded": "{:.2f} ms",
             "limit": "{:.2f} ms",
             "converted is": "{:.2f}x",
             "grouped is": "{:.2f}x",
+            "loaded is": "{:.2f}x",
             "the limit is": "{:.2f}x",
             "converted, by processor": "{:.2f}x",
             "grouped, by processor": "{:.2f}x",
+            "loaded, by processor": "{:.2f}x",
             "limit, by processor": "{:.2f}x",
         },
     )
@@ -212,7 +219,7 @@ def report(
         data = [every[i] for i in chosen.tolist()]
         for layers in models:
             rivals = list(contenders(layers, data, graphs.num_classes))
-            for contender in rivals[1:3]:
+            for contender in rivals[1:4]:
                 check(contender, device)
             torch.compiler.reset()  # what other data sets and models have left
             loops = [Loop(contender, device, compiled) for contender in rivals]
@@ -221,12 +228,12 @@ def report(
                 {key: 1e3 * statistics.median(own[kind] for own in taken) for key, taken in times}
                 for kind in range(2)
             )
-            ours = ("converted", "grouped", "limit")
+            ours = ("converted", "grouped", "loaded", "limit")
             ratios = [clock["PyG"] / clock[key] for key in ours]
             by_processor = [busy["PyG"] / busy[key] for key in ours]
             table.row(name, layers, *clock.values(), *ratios, *by_processor)
             manner = ["compiled"] if compiled else []
-            for key in ("converted", "grouped"):
+            for key in ("converted", "grouped", "loaded"):
                 kept.add("loop", *manner, name, layers, key, ours=clock[key], peer=clock["PyG"])
 
 

@@ -40,7 +40,7 @@ TOPICS = {
         "backend",
         "forget_graphs",
     ],
-    "Prepare graphs": ["GroupEdges", "MergeAlike"],
+    "Prepare graphs": ["DataLoader", "GroupEdges", "MergeAlike"],
     "Errors": ["GnnVpaError", "UsageError"],
 }
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .ops import attend as attend
     from .ops import backend as backend
     from .ops import forget_graphs as forget_graphs
+    from .pyg import DataLoader as DataLoader
     from .pyg import GroupEdges as GroupEdges
     from .pyg import MergeAlike as MergeAlike
     from .pyg import VPAggregation as VPAggregation
@@ -50,6 +51,7 @@ _ROOMS = {
     "nn": ("build_model",),
     "ops": ("Graph", "aggregate", "attend", "backend", "forget_graphs"),
     "pyg": (
+        "DataLoader",
         "GroupEdges",
         "MergeAlike",
         "VPAggregation",
@@ -71,6 +73,7 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
     "Audit",
+    "DataLoader",
     "GnnVpaError",
     "Graph",
     "GraphClassifier",

@@ -13,6 +13,7 @@ from .attention import VPGATv2Conv as VPGATv2Conv
 from .degree import VPGCNConv as VPGCNConv
 from .degree import VPSGConv as VPSGConv
 from .group import GroupEdges as GroupEdges
+from .loader import DataLoader as DataLoader
 from .merge import MergeAlike as MergeAlike
 from .merge import merged_graph as merged_graph
 from .merge import merged_readout as merged_readout
@@ -22,6 +23,7 @@ __all__ = [
     "BatchNorm",
     "Change",
     "ConversionReport",
+    "DataLoader",
     "GroupEdges",
     "MergeAlike",
     "VPAggregation",
