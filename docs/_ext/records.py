@@ -231,9 +231,18 @@ def _spread(values: list[float]) -> str:
     return _range(min(values), max(values))
 
 
-def _loop(heading: str) -> str:
+def _loop(heading: str, contender: str) -> str:
     """Return how fast converted models are in an ordinary loop over small batches."""
-    return _spread([float(row["converted is"].strip(" x")) for row in _results_table(heading)])
+    return _spread([float(row[f"{contender} is"].strip(" x")) for row in _results_table(heading)])
+
+
+def _loops(what: str, contender: str) -> list[list[str]]:
+    """Return how fast that is on a CPU and on a GPU."""
+    peer = "PyG's layers and loader" if contender == "loaded" else "PyG's layers"
+    return [
+        [what, peer, "CPU", _loop("An ordinary loop", contender)],
+        ["the same", peer, "H200", _loop("An ordinary loop on a GPU", contender)],
+    ]
 
 
 def speed() -> str:
@@ -261,13 +270,8 @@ def speed() -> str:
             "CPU",
             _spread([row["PyG, CSR"] / row[ours] for row in kept]),
         ],
-        [
-            "the ordinary loop: small batches, each used once",
-            "PyG's layers",
-            "CPU",
-            _loop("An ordinary loop"),
-        ],
-        ["the same", "PyG's layers", "H200", _loop("An ordinary loop on a GPU")],
+        *_loops("the ordinary loop: small batches, each used once", "converted"),
+        *_loops("the same with `GroupEdges` and `gnn_vpa.DataLoader`", "loaded"),
         [
             "ten folds of GIN as lanes (`gnn-vpa run`)",
             "a loop of PyG, fold by fold",
