@@ -1,5 +1,7 @@
 """Batches of the fast ``DataLoader``: PyG's, entry by entry."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -179,6 +181,65 @@ def test_what_is_not_plain_is_batched_as_by_pyg(make: str) -> None:
             for store, right in zip(ours.stores, theirs.stores, strict=True):
                 for key in right:
                     assert_equal(store[key], right[key])
+
+
+def late(seed: int) -> Data:
+    """Return a graph whose ``x`` has another length than the attribute that tells its nodes."""
+    made = Data(pos=torch.zeros(3, 2), edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]))
+    made.x = torch.ones(1, 4)
+    return made
+
+
+def ruled(seed: int) -> Data:
+    """Return a graph with a rule of its own."""
+    made = graph(seed)
+    object.__setattr__(made, "__inc__", lambda key, *_: 100 if key == "y" else 0)
+    return made
+
+
+def of_mixed(seed: int) -> Data:
+    """Return a graph whose features have one type or another."""
+    made = graph(seed + 1, part_index=torch.zeros(1, dtype=[torch.int32, torch.int64][seed % 2]))
+    made.x = made.x.double() if seed % 2 else made.x
+    return made
+
+
+@pytest.mark.parametrize("make", [late, ruled, of_mixed])
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_what_pyg_sees_otherwise_is_left_to_it(make: Make, num_workers: int) -> None:
+    data = [make(seed) for seed in range(4)]
+    if num_workers > 0 and make is ruled:
+        pytest.skip("a function in a graph cannot be sent to a process")
+    for ours, theirs in batches(data, batch_size=4, num_workers=num_workers):
+        assert_same(ours, theirs)
+
+
+def test_keys_are_sets_as_in_pyg() -> None:
+    data = [graph(seed) for seed in range(4)]
+    for options in ({"exclude_keys": "edge_index"}, {"follow_batch": "x"}):
+        for ours, theirs in batches(data, batch_size=4, **options):
+            assert list(ours.keys()) == list(theirs.keys())
+
+
+def test_a_worker_refuses_gradients_as_in_pyg() -> None:
+    data = [graph(seed) for seed in (1, 2)]
+    for one in data:
+        one.x.requires_grad_()
+    for kind in (gnn_vpa.DataLoader, loader.DataLoader):
+        with pytest.raises(RuntimeError, match="automatic differentiation"):
+            next(iter(kind(data, batch_size=2, num_workers=1)))
+
+
+def test_a_class_of_the_users_keeps_its_name() -> None:
+    script = """
+import torch, torch_geometric, gnn_vpa
+gnn_vpa.convert
+class Data(torch_geometric.data.Data):
+    pass
+batch = torch_geometric.data.Batch.from_data_list([Data(x=torch.ones(1, 1))])
+assert type(batch.to_data_list()[0]) is Data
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_a_missing_attribute_is_an_error_as_in_pyg() -> None:

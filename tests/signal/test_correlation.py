@@ -53,3 +53,11 @@ def test_without_pairs_it_is_zero(x: torch.Tensor) -> None:
 def test_features_must_have_two_dimensions() -> None:
     with pytest.raises(UsageError, match="x: expected shape"):
         message_correlation(torch.ones(3), _complete(3))
+
+
+def test_features_that_are_not_finite_have_no_correlation() -> None:
+    star = torch.tensor([[1, 2, 3], [0, 0, 0]])
+    for wrong in (torch.nan, torch.inf):
+        x = torch.ones(4, 2)
+        x[2] = wrong
+        assert math.isnan(message_correlation(x, star))

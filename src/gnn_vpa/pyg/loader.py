@@ -1,18 +1,23 @@
 """A ``DataLoader`` whose batches are PyG's, made in a fraction of the time."""
 
 from collections.abc import Collection
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils.data import get_worker_info
 from torch_geometric import loader
 from torch_geometric.data import Batch, Data
 from torch_geometric.loader.dataloader import Collater
 
-_DataBatch = type(Batch(_base_cls=Data))
 _HOST = torch.device("cpu")
+_RULES = Data.__inc__, Data.__cat_dim__
+# By the first of these that a graph has, PyG counts its nodes.
+_OF_NODES = {"x", "feat", "pos", "batch", "node_type", "n_id", "tf"}
+_INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 
 
 class DataLoader(loader.DataLoader):  # type: ignore[misc]
@@ -52,8 +57,15 @@ class _Collater(Collater):  # type: ignore[misc]
     """Makes a batch of a list of graphs."""
 
     def __call__(self, batch: list[Any]) -> Any:
-        made = _batch(batch, self.follow_batch or (), self.exclude_keys or ())
+        followed, excluded = frozenset(self.follow_batch or ()), frozenset(self.exclude_keys or ())
+        made = _batch(batch, followed, excluded)
         return super().__call__(batch) if made is None else made
+
+
+@cache
+def _class_of_batches() -> type:
+    """Return PyG's class of batches; made when it is needed, as its name is taken from then on."""
+    return type(Batch(_base_cls=Data))
 
 
 class _Slices:
@@ -87,17 +99,18 @@ class _Column(NamedTuple):
 
 def _batch(graphs: list[Any], followed: Collection[str], excluded: Collection[str]) -> Any:
     """Return the graphs as one, equal to PyG's ``collate``, or None if only PyG's can make it."""
-    if set(map(type, graphs)) != {Data}:
+    if set(map(type, graphs)) != {Data} or (Data.__inc__, Data.__cat_dim__) != _RULES:
+        return None
+    if any("__inc__" in vars(one) or "__cat_dim__" in vars(one) for one in graphs):
         return None
     stores = [graph._store._mapping for graph in graphs]
     nodes = _nodes(stores)
     if nodes is None:
         return None
-    out = type.__call__(_DataBatch)  # Batch(...) would make a class first
+    out = type.__call__(_class_of_batches())  # Batch(...) would look for it anew
     made, device = out._store, _HOST
     slices: dict[str, Tensor] = {}
     shifts: dict[str, Tensor | None] = {}
-    zeros = torch.zeros(len(graphs), dtype=torch.long)
     for key in stores[0]:
         if key in excluded:
             continue
@@ -114,8 +127,10 @@ def _batch(graphs: list[Any], followed: Collection[str], excluded: Collection[st
         slices[key] = column.along.bounds()
         if isinstance(column.value, list):
             shifts[key] = None
+        elif column.shifts is None:
+            shifts[key] = torch.zeros(len(graphs), dtype=torch.long)
         else:
-            shifts[key] = zeros if column.shifts is None else torch.from_numpy(column.shifts)
+            shifts[key] = torch.from_numpy(column.shifts.copy())
         if key in followed:
             made[f"{key}_batch"] = column.along.owners(device)
             made[f"{key}_ptr"] = column.along.bounds(device)
@@ -129,17 +144,24 @@ def _nodes(stores: list[dict[str, Any]]) -> _Slices | None:
     told = ["num_nodes" in store for store in stores]
     if all(told):
         counts = [store["num_nodes"] for store in stores]
-        return _Slices(counts) if set(map(type, counts)) == {int} else None
-    features: list[Any] = [store.get("x") for store in stores]
-    if any(told) or not _are_plain(features) or features[0].dim() == 0:
+        is_plain = set(map(type, counts)) == {int} and min(counts) >= 0
+        return _Slices(counts) if is_plain else None
+    if any(told) or any(next(filter(_OF_NODES.__contains__, s), "") != "x" for s in stores):
+        return None
+    features: list[Any] = [store["x"] for store in stores]
+    if not _are_plain(features) or features[0].dim() == 0:
         return None
     return _Slices([one.shape[0] for one in features])
 
 
 def _are_plain(values: list[Any]) -> bool:
+    """Say whether all are ordinary tensors of one type, and a worker can hand them over."""
+    if set(map(type, values)) != {Tensor} or len({value.dtype for value in values}) > 1:
+        return False
     first = values[0]
-    is_tensor = set(map(type, values)) == {Tensor}
-    return is_tensor and first.layout is torch.strided and not first.is_nested
+    if get_worker_info() is not None and any(value.requires_grad for value in values):
+        return False  # which PyG refuses
+    return first.layout is torch.strided and not first.is_nested
 
 
 def _column(key: str, values: list[Any], nodes: _Slices) -> _Column | None:
@@ -152,7 +174,7 @@ def _column(key: str, values: list[Any], nodes: _Slices) -> _Column | None:
     kinds = set(map(type, values))
     if kinds == {str}:
         return _Column(values, _Slices([1] * len(values)))
-    if kinds <= {int, float} and not of_nodes:
+    if len(kinds) == 1 and kinds <= {int, float} and not of_nodes:
         return _Column(torch.tensor(values), _Slices([1] * len(values)))
     return None
 
@@ -161,7 +183,7 @@ def _tensors(values: list[Tensor], nodes: _Slices, of_nodes: bool) -> _Column | 
     first = values[0]
     if first.dim() == 0:
         values = [value.unsqueeze(0) for value in values]
-    if of_nodes and (first.is_floating_point() or first.dtype is torch.bool):
+    if of_nodes and first.dtype not in _INTEGERS:
         return None
     dim = -1 if of_nodes else 0
     lengths = [value.shape[dim] for value in values]

@@ -1,5 +1,7 @@
 """How alike the messages into a node are: what the lemmas take to be 0."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -26,7 +28,8 @@ def message_correlation(x: Tensor, graph: Graph | Tensor) -> float:
         graph: A ``Graph``, or anything that one is made from.
 
     Returns:
-        A number from -1 to 1; 0 where no node has two neighbours that are not 0.
+        A number from -1 to 1; 0 where no node has two neighbours that are not 0, and NaN where
+        features are not finite.
 
     Example:
         >>> star = torch.tensor([[1, 2, 3], [0, 0, 0]])
@@ -38,6 +41,8 @@ def message_correlation(x: Tensor, graph: Graph | Tensor) -> float:
     if x.dim() != 2:
         raise UsageError(f"x: expected shape [nodes, features], got {list(x.shape)}.")
     graph = as_graph(graph, x.shape[0])
+    if not x.isfinite().all():
+        return math.nan
     x = x.double()
     x = x / x.abs().max().clamp(min=torch.finfo(x.dtype).tiny)  # whatever the scale
     size = x.norm(dim=1, keepdim=True)
