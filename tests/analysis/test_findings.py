@@ -70,6 +70,12 @@ def test_one_fold_is_not_tested(make_folds: Callable[..., pd.DataFrame]) -> None
     assert "untested against sum (+20.0 points, a single fold has no interval)" in sentence
 
 
+def test_two_equal_folds_prove_nothing(make_folds: Callable[..., pd.DataFrame]) -> None:
+    (sentence, *_) = findings(make_folds({SUM: [0.7, 0.8], VPA: [0.75, 0.85]}))
+    few = "the same on every fold, and too few folds for an interval"
+    assert f"untested against sum (+5.0 points, {few})" in sentence
+
+
 def test_one_aggregation_has_nothing_to_be_tested_against(
     make_folds: Callable[..., pd.DataFrame],
 ) -> None:

@@ -38,11 +38,15 @@ def test_one_fold_has_a_mean_and_no_interval() -> None:
     assert all(math.isnan(end) for end in estimate.interval())
 
 
-def test_equal_differences_leave_no_doubt() -> None:
-    assert corrected_mean([0.1 + 0.2, 0.3, 0.3]).p_greater == 0.0
+def test_equal_differences_are_judged_by_their_signs() -> None:
+    assert corrected_mean([0.1 + 0.2, 0.3, 0.3]).p_greater == 1 / 8  # by signs alone
     assert corrected_mean([0.0, 0.0]).p_greater == 1.0
     assert corrected_mean([-1.0, -1.0]).p_greater == 1.0
-    assert corrected_mean([2.0, 2.0]).interval() == (2.0, 2.0)
+    assert corrected_mean([1e-14, 1e-14]).p_greater == 1.0  # last bits
+    assert corrected_mean([2.0] * 6).interval() == (2.0, 2.0)
+    assert corrected_mean([0.0, 0.0]).interval() == (0.0, 0.0)
+    # Of five coins all fall on one side in one of sixteen throws.
+    assert all(math.isnan(end) for end in corrected_mean([2.0] * 5).interval())
 
 
 def test_diverged_folds_are_left_out() -> None:
@@ -83,8 +87,10 @@ def test_average_needs_every_variance() -> None:
     assert math.isnan(average([]).mean)
 
 
-def test_average_of_certain_estimates_is_certain() -> None:
-    assert average([Estimate(1.0, 0.0, 9), Estimate(3.0, 0.0, 9)]).p_greater == 0.0
+def test_average_of_certain_estimates_is_as_certain_as_their_signs() -> None:
+    averaged = average([Estimate(1.0, 0.0, 9), Estimate(3.0, 0.0, 9)])
+    assert averaged.p_greater == 0.5**19
+    assert averaged.interval() == (2.0, 2.0)
 
 
 def test_interval_covers_the_mean_as_often_as_it_says() -> None:

@@ -147,6 +147,12 @@ def of_another(seed: int) -> HeteroData:
     return made
 
 
+def numbered(seed: int) -> Data:
+    made = graph(seed)
+    made[3] = torch.ones(1)
+    return made
+
+
 LEFT: dict[str, Callable[[int], Any]] = {
     "kind": shifted,
     "heterogeneous": of_another,
@@ -159,6 +165,7 @@ LEFT: dict[str, Callable[[int], Any]] = {
     "position": lambda seed: Data(pos=torch.ones(seed + 1, 2), edge_index=torch.zeros(2, 1).long()),
     "number": lambda seed: graph(seed, root_index=seed % 2),
     "tuple": lambda seed: (graph(seed), of_edges(seed), 3),
+    "numbered": lambda seed: numbered(seed),
     "told by some": lambda seed: graph(seed, **({"num_nodes": 5} if seed == 5 else {})),
     "mask of nodes": lambda seed: graph(seed, index_mask=torch.rand(seed % 6) > 0.5),
 }

@@ -51,23 +51,36 @@ class Estimate:
 
     @property
     def p_greater(self) -> float:
-        """One-sided p-value of the t-test: the mean is greater than zero."""
+        """One-sided p-value of the t-test: the mean is greater than zero.
+
+        Where all observations are the same there is no t-test, and signs alone count: all of ``n``
+        are above 0 with a chance of ``2^-n``.
+        """
         from scipy.stats import t
 
         if math.isnan(self.variance):
             return float("nan")
         if self.variance == 0:
-            return 0.0 if self.mean > 0 else 1.0
+            return self._by_signs if self.mean > SAME else 1.0
         return float(t.sf(self.mean / math.sqrt(self.variance), self.dof))
 
+    @property
+    def _by_signs(self) -> float:
+        return math.exp2(-self.dof - 1)
+
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The two-sided confidence interval of the mean; NaN where the variance is unknown."""
+        """The two-sided confidence interval of the mean.
+
+        NaN where the variance is unknown: with one observation, or with so few equal ones that
+        their signs do not tell their mean from zero.
+        """
         from scipy.stats import t
 
         if math.isnan(self.variance):
             return float("nan"), float("nan")
         if self.variance == 0:
-            return self.mean, self.mean
+            is_known = abs(self.mean) <= SAME or 2 * self._by_signs <= 1 - confidence
+            return (self.mean, self.mean) if is_known else (float("nan"), float("nan"))
         half = float(t.ppf((1 + confidence) / 2, self.dof)) * math.sqrt(self.variance)
         return self.mean - half, self.mean + half
 

@@ -35,8 +35,9 @@ def export(
 
       gnn-vpa export mymodel --model mynets:make --out mymodel.pt2
     """
-    name = f"{model.stem}.{format_}"
-    out = out or model.with_name(name)
+    whole = model.resolve()  # "." has no name of its own
+    name = f"{whole.stem}.{format_}"
+    out = out or (whole if model.name in ("", "..") else model).with_name(name)
     check_file(out, name)
     from ..trained import export_model
     from ..trained.exporting import Format as Name

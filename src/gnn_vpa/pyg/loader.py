@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import get_worker_info
 from torch_geometric import loader
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Batch, Data, Dataset
 from torch_geometric.loader.dataloader import Collater
 
 _HOST = torch.device("cpu")
@@ -57,6 +57,8 @@ class _Collater(Collater):  # type: ignore[misc]
     """Makes a batch of a list of graphs."""
 
     def __call__(self, batch: list[Any]) -> Any:
+        if not isinstance(batch, list | tuple):  # a part of a data set, whose graphs are made anew
+            batch = list(batch) if isinstance(batch, Dataset) else batch
         followed, excluded = frozenset(self.follow_batch or ()), frozenset(self.exclude_keys or ())
         made = _batch(batch, followed, excluded)
         return super().__call__(batch) if made is None else made
@@ -166,7 +168,7 @@ def _are_plain(values: list[Any]) -> bool:
 
 def _column(key: str, values: list[Any], nodes: _Slices) -> _Column | None:
     """Put the graphs' values of an attribute together, or return None if only PyG can."""
-    if key == "ptr" or "batch" in key:
+    if not isinstance(key, str) or key == "ptr" or "batch" in key:
         return None
     of_nodes = "index" in key or key == "face"  # entries that name nodes, as PyG decides it
     if _are_plain(values):
