@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.utils.data import BatchSampler, SequentialSampler
 from torch_geometric import EdgeIndex, loader
-from torch_geometric.data import Batch, Data, HeteroData
+from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 
 import gnn_vpa
 from gnn_vpa.graphs import load
@@ -247,6 +248,26 @@ batch = torch_geometric.data.Batch.from_data_list([Data(x=torch.ones(1, 1))])
 assert type(batch.to_data_list()[0]) is Data
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+class Numbered(InMemoryDataset):
+    """A data set whose transform is different each time."""
+
+    def __init__(self) -> None:
+        super().__init__(transform=self._count)
+        self.data, self.slices = self.collate([graph(seed) for seed in range(6)])
+        self.looks = 0
+
+    def _count(self, made: Data) -> Data:
+        self.looks += 1
+        made.look = self.looks
+        return made
+
+
+def test_a_transform_runs_once_for_each_graph_of_a_batch() -> None:
+    parts = BatchSampler(SequentialSampler(range(6)), 3, drop_last=False)
+    made = gnn_vpa.DataLoader(Numbered(), batch_size=None, sampler=parts)
+    assert [one.look.tolist() for one in made] == [[1, 2, 3], [4, 5, 6]]  # PyG's runs it five times
 
 
 def test_a_missing_attribute_is_an_error_as_in_pyg() -> None:

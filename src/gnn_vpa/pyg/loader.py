@@ -11,12 +11,11 @@ from torch import Tensor
 from torch.utils.data import get_worker_info
 from torch_geometric import loader
 from torch_geometric.data import Batch, Data, Dataset
+from torch_geometric.data.storage import N_KEYS
 from torch_geometric.loader.dataloader import Collater
 
 _HOST = torch.device("cpu")
 _RULES = Data.__inc__, Data.__cat_dim__
-# By the first of these that a graph has, PyG counts its nodes.
-_OF_NODES = {"x", "feat", "pos", "batch", "node_type", "n_id", "tf"}
 _INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 
 
@@ -43,7 +42,7 @@ class DataLoader(loader.DataLoader):  # type: ignore[misc]
     def __init__(
         self,
         dataset: Any,
-        batch_size: int = 1,
+        batch_size: int | None = 1,
         shuffle: bool = False,
         follow_batch: list[str] | None = None,
         exclude_keys: list[str] | None = None,
@@ -57,8 +56,8 @@ class _Collater(Collater):  # type: ignore[misc]
     """Makes a batch of a list of graphs."""
 
     def __call__(self, batch: list[Any]) -> Any:
-        if not isinstance(batch, list | tuple):  # a part of a data set, whose graphs are made anew
-            batch = list(batch) if isinstance(batch, Dataset) else batch
+        if isinstance(batch, Dataset):  # a part of one, whose graphs are made anew by each look
+            batch = list(batch)
         followed, excluded = frozenset(self.follow_batch or ()), frozenset(self.exclude_keys or ())
         made = _batch(batch, followed, excluded)
         return super().__call__(batch) if made is None else made
@@ -148,7 +147,8 @@ def _nodes(stores: list[dict[str, Any]]) -> _Slices | None:
         counts = [store["num_nodes"] for store in stores]
         is_plain = set(map(type, counts)) == {int} and min(counts) >= 0
         return _Slices(counts) if is_plain else None
-    if any(told) or any(next(filter(_OF_NODES.__contains__, s), "") != "x" for s in stores):
+    # PyG counts by the first attribute of nodes that a graph has.
+    if any(told) or any(next(filter(N_KEYS.__contains__, s), "") != "x" for s in stores):
         return None
     features: list[Any] = [store["x"] for store in stores]
     if not _are_plain(features) or features[0].dim() == 0:
