@@ -38,11 +38,15 @@ from ._short import normalised_sum as normalised_sum
 from ._short import power_sum as power_sum
 from ._traced import traced_sum as traced_sum
 from ._traced_attention import traced_attention as traced_attention
+from ._ungrouped import Ungrouped as Ungrouped
+from ._ungrouped import UngroupedEdges as UngroupedEdges
 
 __all__ = [
     "CSR",
     "Mark",
     "Memory",
+    "Ungrouped",
+    "UngroupedEdges",
     "accumulable",
     "accumulator",
     "as_graph",

@@ -12,8 +12,9 @@ from ..aggregations import aggregation
 from ..errors import UsageError
 from ..ops import Graph, aggregate, observe
 from ..ops.internal import accumulator, normed, power_sum, raise_unscriptable, scaled_sum
+from ._gathered import Gathered
 from ._mend import mend_generated_code
-from ._small import Small, small_readout
+from ._small import small_readout
 from ._traced import Traced, traced
 
 # A layer of PyG that is made with VPAggregation must not break later ones that sum.
@@ -92,7 +93,7 @@ class VPAggregation(_Unscriptable):
         return _divided_by_norm(elements, graph, weight).movedim(0, dim)
 
 
-def _ungrouped(index: Tensor, x: Tensor, dim_size: int | None) -> Small | Traced | None:
+def _ungrouped(index: Tensor, x: Tensor, dim_size: int | None) -> Gathered | Traced | None:
     """Return groups that need not be known to sum over them: under a compiler, or on a GPU."""
     if torch.compiler.is_compiling():
         return None if dim_size is None or index.dim() != 1 else traced(index, x, dim_size)

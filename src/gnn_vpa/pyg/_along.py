@@ -5,10 +5,10 @@ from torch import Tensor
 from .. import ops
 from ..aggregations import Aggregation, aggregation
 from ..ops import Graph
-from ._small import Small
+from ._gathered import Gathered
 from ._traced import Traced
 
-Edges = Graph | Small | Traced
+Edges = Graph | Gathered | Traced
 
 
 def aggregate(x: Tensor, graph: Edges, aggr: str, weight: Tensor | None = None) -> Tensor:
@@ -21,7 +21,7 @@ def aggregate(x: Tensor, graph: Edges, aggr: str, weight: Tensor | None = None) 
     return ops.aggregate(x, graph, aggr, weight)
 
 
-def _is_plain(weight: Tensor, x: Tensor, graph: Small | Traced, entry: Aggregation) -> bool:
+def _is_plain(weight: Tensor, x: Tensor, graph: Gathered | Traced, entry: Aggregation) -> bool:
     """Say whether weights are mere factors; where their squares count, they may be of any size."""
     fits = weight.shape == graph.target.shape and weight.dtype == x.dtype
     return fits and not entry.squares_weights

@@ -157,9 +157,9 @@ def _with_own(layer: VPSum, x: Tensor, graph: Edges, exponent: float) -> Tensor:
             out = power_sum(x, graph, exponent, own=1 + float(eps))
             if out is not None:
                 return out
+    if isinstance(graph, Small):
+        return graph.sum_keeping(x, exponent, eps)
     own: Tensor = (1 + eps) * x
-    if type(graph) is Small:
-        return graph.sum_with(own, x, exponent)
     if isinstance(graph, Traced) and not eps.requires_grad:
         return graph.sum_keeping(x, exponent) + own
     return layer._fused(x, graph, {}) + own

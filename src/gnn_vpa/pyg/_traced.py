@@ -17,7 +17,8 @@ from torch import Tensor
 from .. import ops
 from ..ops import Graph, observe
 from ..ops.internal import check_below, define, traced_attention, traced_sum, weighted_sum
-from ._small import TYPES, Small, lined_up, may_be_small
+from ._gathered import Gathered, lined_up
+from ._small import MOST, TYPES
 
 _CPU, _GPU = "cpu", "cuda"
 _MOST = 1 << 20  # numbers that a compiler gathers: of more, our kernels make up for Python
@@ -42,7 +43,7 @@ class Traced:
         return self.edges if self.edges.dim() == 1 else self.edges[1]
 
     def sum(self, x: Tensor, exponent: float, weight: Tensor | None = None) -> Tensor:
-        """Return ``N_i^(-exponent) * sum_j weight_ij x_j``, as ``Small`` does."""
+        """Return ``N_i^(-exponent) * sum_j weight_ij x_j``, as ``Gathered`` does."""
         if weight is None or not weight.requires_grad:
             return self._sum(x, exponent, weight, may_fuse=True)
         if self._is_small(x):
@@ -57,7 +58,7 @@ class Traced:
         return self._sum(x, exponent, None, may_fuse=False)
 
     def attend(self, x: Tensor, alpha: Tensor) -> Tensor:
-        """Return ``sum_j alpha_ij x_j / sqrt(sum_j alpha_ij^2)``, as ``Small`` does."""
+        """Return ``sum_j alpha_ij x_j / sqrt(sum_j alpha_ij^2)``, as ``Gathered`` does."""
         if self._is_small(x):
             return _ungrouped(self.edges, self.num_sources, self.num_targets).attend(x, alpha)
         graph = self.grouped(self.num_sources)
@@ -66,7 +67,7 @@ class Traced:
     def attend_by_parts(
         self, x: Tensor, source: Tensor, target: Tensor, slope: float, times: Tensor | None = None
     ) -> Tensor:
-        """Attend by ``softmax_j leaky_relu(source_j + target_i)``, as ``Small`` does."""
+        """Attend by ``softmax_j leaky_relu(source_j + target_i)``, as ``Gathered`` does."""
         return traced_attention(x, self.edges, source, target, slope, times)
 
     def grouped(self, num_sources: int) -> Graph:
@@ -85,7 +86,7 @@ class Traced:
         return self.edges.shape[-1] * math.prod(x.shape[1:]) <= _MOST
 
 
-class Fused(Small):
+class Fused(Gathered):
     """Edges of a GPU's batch: their rows are gathered, scaled and added in one kernel.
 
     A compiler checks what ``gather`` and ``scatter_add`` are given, as PyTorch does: an index out
@@ -109,7 +110,7 @@ class Fused(Small):
         return out.scatter_add(0, lined_up(self.target, rows).expand_as(rows), rows)
 
 
-def traced(edges: Tensor, x: Tensor, num_targets: int) -> Traced | Small | None:
+def traced(edges: Tensor, x: Tensor, num_targets: int) -> Traced | Gathered | None:
     """Return edges that a compiler traces, or None where this way does not serve.
 
     Args:
@@ -123,7 +124,7 @@ def traced(edges: Tensor, x: Tensor, num_targets: int) -> Traced | Small | None:
         return None
     if may_be_traced(edges):
         return Traced(edges, len(x), num_targets)
-    if may_be_fused(edges) and may_be_small(edges, math.prod(x.shape[1:])):
+    if may_be_fused(edges) and edges.shape[-1] * math.prod(x.shape[1:]) <= MOST:
         return Fused(*_ends(edges), num_targets)
     return None
 
@@ -166,10 +167,10 @@ def _power_sum(
     return traced_sum(x, edges, num_targets, exponent, weight)
 
 
-def _ungrouped(edges: Tensor, num_sources: int, num_targets: int) -> Small:
+def _ungrouped(edges: Tensor, num_sources: int, num_targets: int) -> Gathered:
     is_wide = edges.shape[-1] > _MOST_IN_A_ROW
     checked = torch.ops.gnn_vpa.checked(edges, num_sources, num_targets)
-    return Small(*_ends(checked), num_targets, is_wide)
+    return Gathered(*_ends(checked), num_targets, is_wide)
 
 
 def _ends(edges: Tensor) -> tuple[Tensor | None, Tensor]:

@@ -20,7 +20,7 @@ from ._loops import append_self_loops, counting, keep_self_loops, no_self_loops
 from ._memory import add_self_loops, remove_self_loops
 from ._propagate import VPMessagePassing
 from ._rebind import rebound
-from ._small import may_be_small
+from ._small import Small, may_be_small
 from ._types import OptInt, OptTensor
 
 
@@ -63,11 +63,14 @@ class Scores(NamedTuple):
     slope: float
     has_loops: bool
 
-    def attend(self, x: Tensor, graph: Graph, normed: bool) -> Tensor:
+    def attend(self, x: Tensor, graph: Graph | Small, normed: bool) -> Tensor:
         """Attend along edges between the nodes of ``x``, ``[num_nodes, heads, features]``."""
         assert x is self.source.x is self.target.x
-        edges = graph.with_loops if self.has_loops else graph
         vectors = self.source.vector, self.target.vector
+        if isinstance(graph, Small):
+            assert normed
+            return graph.attend_by_vectors(x, *vectors, self.slope, self.has_loops)
+        edges = graph.with_loops if self.has_loops else graph
         return attend_by_vectors(x, edges, *vectors, self.slope, normed=normed)
 
 
@@ -156,7 +159,7 @@ class VPAttention(VPWeights):
     def _fused(self, source: Tensor, graph: Edges, kwargs: dict[str, Any]) -> Tensor:
         alpha = kwargs["alpha"]
         if isinstance(alpha, Scores):
-            assert isinstance(graph, Graph)
+            assert isinstance(graph, Graph | Small)
             return alpha.attend(source, graph, normed=True)
         if not isinstance(graph, Graph):
             if isinstance(alpha, Parts):
@@ -199,7 +202,9 @@ class VPGATConv(VPAttention, GATConv):  # type: ignore[misc]
     def forward(self, x: Any, edge_index: Adj, *args: Any, **kwargs: Any) -> Any:
         """Run the layer, with the arguments of the PyG layer it stands for."""
         if self._at_once is not None and type(x) is Tensor and self.lin is not None:
-            fits = type(edge_index) is Tensor and is_on_host(edge_index) and is_on_host(x)
+            width = self.heads * self.out_channels
+            on_host = type(edge_index) is Tensor and is_on_host(edge_index) and is_on_host(x)
+            fits = on_host or may_be_small(edge_index, width)
             if fits and self._keeps_parts(x, edge_index, *args, *kwargs.values()):
                 return self._at_once(x, edge_index)
         return super().forward(x, edge_index, *args, **kwargs)

@@ -14,6 +14,7 @@ from ._edges import has_unit_values
 from ._forms import VPNormalised
 from ._norm import vp_gcn_norm
 from ._rebind import rebound
+from ._small import Small, may_be_small
 
 
 class Units(NamedTuple):
@@ -35,9 +36,9 @@ def _left(*arguments: Any) -> tuple[Tensor, Units]:
 
 
 def _has_no_weights(edges: Tensor) -> bool:
-    """Say whether edges on the CPU are a plain list, or a matrix whose values are all 1."""
+    """Say whether edges are a plain list, or on the CPU a matrix whose values are all 1."""
     if edges.layout == torch.strided:
-        return is_plain_list(edges)
+        return is_plain_list(edges) or may_be_small(edges, 1)
     return is_on_host(edges) and edges.dim() == 2 and has_unit_values(edges)
 
 
@@ -86,6 +87,8 @@ class VPGCNConv(VPNormalised, GCNConv):  # type: ignore[misc]
         if not isinstance(units, Units):
             return super()._fused(source, graph, kwargs)
         fill = 2 if units.improved else 1
+        if isinstance(graph, Small):
+            return graph.normalised_sum(source, fill)
         out = normalised_sum(source, graph, fill) if isinstance(graph, Graph) else None
         if out is None:
             edges, weight = vp_gcn_norm(*units)

@@ -1,0 +1,368 @@
+"""Kernels for CUDA along edges that are not grouped: a program takes a few edges, and adds.
+
+For a batch that is used once. No tensor has a row for each edge, a layer is two or three launches,
+and nothing waits for the device. As PyTorch's ``index_add_`` they add in no fixed order. An edge
+out of range is never followed: it makes results NaN, and ``faults`` tells it.
+"""
+
+# mypy: ignore-errors
+# Triton's language shares Python's grammar, not its types.
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from .launch import ceil_div, on_device_of, power_of_2
+
+_TILE = 2048  # numbers that a program reads at a time
+_MOST_EDGES = 128  # of a program, however narrow the features
+_ALONE = 512  # edges of a program that reads no features
+# Of these versions it was seen how they launch what they have compiled.
+_IS_KNOWN = tuple(map(int, triton.__version__.split(".")[:2])) in ((3, 6), (3, 7))
+_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # as Triton itself asks for it
+
+
+class _Launched:
+    """A kernel that is compiled for types and constants alone, and launched as it was compiled.
+
+    Triton looks at every argument of each launch, which takes longer than the launch. Constants
+    are given by position, behind all else, in the order in which the function has them.
+    """
+
+    def __init__(self, function):
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        given = [name for name in names if name.islower()]
+        self.kernel = triton.jit(
+            function, do_not_specialize=given, do_not_specialize_on_alignment=given
+        )
+        self.compiled = {}
+
+    def __call__(self, programs, constants, x, *arguments):
+        device = x.get_device()
+        known = self.compiled.get((x.dtype, device, constants))
+        if known is not None:
+            run, *compiled = known
+            stream = _stream(device)
+            run(*programs, stream, *compiled, None, None, None, x, *arguments, *constants)
+            return
+        made = self.kernel[programs](x, *arguments, *constants)
+        if _IS_KNOWN and hasattr(made, "packed_metadata"):  # and is not interpreted
+            compiled = made.run, made.function, made.packed_metadata
+            self.compiled[x.dtype, device, constants] = compiled
+
+
+@triton.jit
+def _ends(source, target, number, num_edges, num_sources, num_targets, LISTED: tl.constexpr):
+    """Read the ends of edges: where they are, and whether they are edges in range.
+
+    Behind the edges come those of each node to itself. Without a list of sources these are the
+    numbers of the edges, as in a readout.
+    """
+    is_edge = number < num_edges
+    t = tl.load(target + number, mask=is_edge, other=0)
+    if LISTED:
+        s = tl.load(source + number, mask=is_edge, other=0)
+    else:
+        s = tl.minimum(number, num_edges).to(tl.int64)
+    fits = (s >= 0) & (s < num_sources) & (t >= 0) & (t < num_targets)
+    # Sums and products: the compiler fails on several choices in a row.
+    own = tl.maximum(number - num_edges, 0)
+    is_read = (is_edge & fits).to(tl.int64)
+    return s * is_read + own, t * is_read + own, is_edge, fits
+
+
+@triton.jit
+def _power(count, EXPONENT: tl.constexpr):
+    """Return ``count^-EXPONENT``, and 1 where there is nothing to count."""
+    some = tl.maximum(count, 1)
+    if EXPONENT == 0.5:
+        return 1 / tl.sqrt(some)
+    if EXPONENT == 1:
+        return 1 / some
+    return tl.exp2(-EXPONENT * tl.log2(some))
+
+
+@triton.jit
+def _mass(counts, node, num_nodes, fill, mask, ACC: tl.constexpr):
+    """Return ``q_i``, the sum of squared weights of a node's edges, its self-loop included."""
+    others = tl.load(counts + node, mask=mask, other=0).to(ACC)
+    loops = tl.load(counts + num_nodes + node, mask=mask, other=0)
+    own = tl.where(loops > 0, 1.0, fill).to(ACC)
+    return others + own * own, own
+
+
+def _count(target, source, counts, fault, num_edges, num_sources, num_targets,
+           LISTED: tl.constexpr, APART: tl.constexpr, EDGES: tl.constexpr):  # fmt: skip
+    """Count the edges of each target, self-loops apart where asked; tell of edges out of range."""
+    number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
+    s, t, is_edge, fits = _ends(source, target, number, num_edges, num_sources, num_targets, LISTED)
+    place = t
+    if APART:
+        place = tl.where(s == t, num_targets + t, t)
+    tl.atomic_add(counts + place, 1, mask=is_edge & fits, sem="relaxed")
+    is_wrong = is_edge & (fits == 0)
+    tl.store(fault + number * 0, 1, mask=is_wrong)
+
+
+def _sum(x, out, source, target, counts, eps, num_edges, num_sources, num_targets, size, fill,
+         LISTED: tl.constexpr, BACK: tl.constexpr, EXPONENT: tl.constexpr, OWN: tl.constexpr,
+         EDGES: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    """Add ``a_i x_j`` to ``out_i`` for each edge; backwards ``a_i x_i`` to ``out_j``."""
+    ACC: tl.constexpr = x.dtype.element_ty
+    number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
+    d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    s, t, is_edge, fits = _ends(source, target, number, num_edges, num_sources, num_targets, LISTED)
+    live = is_edge
+    if OWN != "none":
+        live = number < num_edges + num_targets
+        fits = fits | (is_edge == 0)
+    if BACK:
+        begin, end = t, s
+    else:
+        begin, end = s, t
+    inside = live[:, None] & (d < size)[None, :]
+    value = tl.load(x + begin[:, None] * size + d[None, :], mask=inside & fits[:, None], other=0)
+    if OWN == "normalised":
+        q_s, own = _mass(counts, s, num_targets, fill, live, ACC)
+        q_t, own = _mass(counts, t, num_targets, fill, live, ACC)
+        weight = 1 / tl.sqrt(tl.sqrt(q_s) * tl.sqrt(q_t))
+        is_loop = is_edge & (s == t) & fits
+        weight = tl.where(is_edge, weight, weight * own)
+        inside = inside & (is_loop == 0)[:, None]
+        value *= weight[:, None]
+    elif EXPONENT != 0:
+        weight = _power(tl.load(counts + t, mask=live, other=1).to(ACC), EXPONENT)
+        if OWN == "eps":
+            weight = tl.where(is_edge, weight, 1 + tl.load(eps).to(ACC))
+        value *= weight[:, None]
+    elif OWN == "eps":
+        value *= tl.where(is_edge, 1.0, 1 + tl.load(eps).to(ACC)).to(ACC)[:, None]
+    value = tl.where(fits[:, None], value, float("nan"))
+    tl.atomic_add(out + end[:, None] * size + d[None, :], value, mask=inside, sem="relaxed")
+
+
+def _scores(x, source, target, sent, received, num_nodes, heads, width,
+            NODES: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    """Multiply each node's features with two vectors of each head."""
+    node = (tl.program_id(0) * NODES + tl.arange(0, NODES)).to(tl.int64)
+    head = tl.program_id(1)
+    live = node < num_nodes
+    first = tl.zeros([NODES], x.dtype.element_ty)
+    second = tl.zeros([NODES], x.dtype.element_ty)
+    for begin in range(0, width, BLOCK):
+        f = begin + tl.arange(0, BLOCK)
+        inside = f < width
+        place = (node * heads + head)[:, None] * width + f[None, :]
+        row = tl.load(x + place, mask=live[:, None] & inside[None, :], other=0)
+        first += tl.sum(row * tl.load(source + head * width + f, mask=inside, other=0)[None, :], 1)
+        second += tl.sum(row * tl.load(target + head * width + f, mask=inside, other=0)[None, :], 1)
+    tl.store(sent + node * heads + head, first, mask=live)
+    tl.store(received + node * heads + head, second, mask=live)
+
+
+@triton.jit
+def _logits(sent, received, source, target, number, head, num_edges, num_sources, num_targets,
+            heads, SLOPE: tl.constexpr, LOOPS: tl.constexpr):  # fmt: skip
+    """Read edges and their logits; with ``LOOPS`` every node has one self-loop and no other."""
+    s, t, is_edge, fits = _ends(source, target, number, num_edges, num_sources, num_targets, True)
+    live = is_edge
+    if LOOPS:
+        is_loop = is_edge & fits & (s == t)
+        live = (number < num_edges + num_targets) & (is_loop == 0)
+        fits = fits | (is_edge == 0)
+    total = tl.load(sent + s * heads + head, mask=live, other=0)
+    total += tl.load(received + t * heads + head, mask=live, other=0)
+    return s, t, live, fits, total, tl.where(total > 0, total, total * SLOPE)
+
+
+def _top(x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets, heads,
+         SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr):  # fmt: skip
+    """Find the largest logit of each target."""
+    number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
+    head = tl.program_id(1)
+    _, t, live, fits, _, logit = _logits(
+        sent, received, source, target, number, head, num_edges, num_sources, num_targets, heads,
+        SLOPE, LOOPS,
+    )  # fmt: skip
+    tl.atomic_max(top + t * heads + head, logit, mask=live & fits, sem="relaxed")
+
+
+def _norms(x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets,
+           heads, SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr):  # fmt: skip
+    """Add up each target's exponentials, and their squares."""
+    number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
+    head = tl.program_id(1)
+    _, t, live, fits, _, logit = _logits(
+        sent, received, source, target, number, head, num_edges, num_sources, num_targets, heads,
+        SLOPE, LOOPS,
+    )  # fmt: skip
+    live = live & fits
+    value = tl.exp(logit - tl.load(top + t * heads + head, mask=live, other=0))
+    tl.atomic_add(norms + t * heads + head, value, mask=live, sem="relaxed")
+    place = (num_targets + t) * heads + head
+    tl.atomic_add(norms + place, value * value, mask=live, sem="relaxed")
+
+
+def _attend(x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets,
+            heads, out, width, SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr,
+            BLOCK: tl.constexpr):  # fmt: skip
+    """Add ``c_ij x_j`` to ``out_i``, the attention over the root of the sum of its squares."""
+    number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
+    head = tl.program_id(1)
+    s, t, live, fits, _, logit = _logits(
+        sent, received, source, target, number, head, num_edges, num_sources, num_targets, heads,
+        SLOPE, LOOPS,
+    )  # fmt: skip
+    value = tl.exp(logit - tl.load(top + t * heads + head, mask=live & fits, other=0))
+    squares = tl.load(norms + (num_targets + t) * heads + head, mask=live & fits, other=1)
+    weight = tl.where(fits, value / tl.sqrt(squares), float("nan"))
+    for first in range(0, width, BLOCK):
+        f = first + tl.arange(0, BLOCK)
+        inside = live[:, None] & (f < width)[None, :]
+        row = tl.load(x + (s * heads + head)[:, None] * width + f[None, :], mask=inside, other=0)
+        place = (t * heads + head)[:, None] * width + f[None, :]
+        tl.atomic_add(out + place, row * weight[:, None], mask=inside, sem="relaxed")
+
+
+def _attend_back(x, sent, received, source, target, top, norms, num_edges, num_sources,
+                 num_targets, heads, gradient, out, by_x, by_sent, by_received, width,
+                 SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr,
+                 BLOCK: tl.constexpr):  # fmt: skip
+    """Add up the gradients of what is attended to, and of the parts of the logits.
+
+    With ``c_ij`` the attention and ``r_i`` the root, which takes no gradient: the gradient of a
+    logit is ``c_ij (<g_i, x_j> / r_i - <g_i, out_i>)``.
+    """
+    number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
+    head = tl.program_id(1)
+    s, t, live, fits, total, logit = _logits(
+        sent, received, source, target, number, head, num_edges, num_sources, num_targets, heads,
+        SLOPE, LOOPS,
+    )  # fmt: skip
+    live = live & fits
+    value = tl.exp(logit - tl.load(top + t * heads + head, mask=live, other=0))
+    share = value / tl.load(norms + t * heads + head, mask=live, other=1)
+    weight = value / tl.sqrt(tl.load(norms + (num_targets + t) * heads + head, mask=live, other=1))
+    met = tl.zeros([EDGES], x.dtype.element_ty)
+    rest = tl.zeros([EDGES], x.dtype.element_ty)
+    for first in range(0, width, BLOCK):
+        f = first + tl.arange(0, BLOCK)
+        inside = live[:, None] & (f < width)[None, :]
+        at_source = (s * heads + head)[:, None] * width + f[None, :]
+        at_target = (t * heads + head)[:, None] * width + f[None, :]
+        g = tl.load(gradient + at_target, mask=inside, other=0)
+        met += tl.sum(g * tl.load(x + at_source, mask=inside, other=0), 1)
+        rest += tl.sum(g * tl.load(out + at_target, mask=inside, other=0), 1)
+        tl.atomic_add(by_x + at_source, g * weight[:, None], mask=inside, sem="relaxed")
+    through = weight * met - share * rest
+    through = tl.where(total > 0, through, through * SLOPE)
+    tl.atomic_add(by_sent + s * heads + head, through, mask=live, sem="relaxed")
+    tl.atomic_add(by_received + t * heads + head, through, mask=live, sem="relaxed")
+
+
+_count, _sum, _scores, _top, _norms, _attend, _attend_back = map(
+    _Launched, (_count, _sum, _scores, _top, _norms, _attend, _attend_back)
+)
+
+
+def count(edges, fault: Tensor, apart: bool) -> Tensor:
+    """Count the edges of each target, ``[num_targets]``; self-loops in a second row where apart."""
+    source, target, num_edges, _, num_targets, is_listed = edges
+    counts = target.new_zeros((1 + apart) * num_targets, dtype=torch.int32)
+    if num_edges > 0:
+        programs = ceil_div(num_edges, _ALONE), 1, 1
+        with on_device_of(target):
+            _count(programs, (is_listed, apart, _ALONE), target, source, counts, fault, *edges[2:5])
+    return counts
+
+
+def sum_along(
+    x: Tensor, edges, counts: Tensor, exponent: float, own: str, eps: Tensor | None, fill: float,
+    is_back: bool,
+) -> Tensor:  # fmt: skip
+    """Return a sum along edges, or against them, as a ``Way`` of ``_ungrouped`` describes it."""
+    source, target, num_edges, num_sources, num_targets, is_listed = edges
+    rows = num_sources if is_back else num_targets
+    out = x.new_zeros(rows, *x.shape[1:])
+    total = num_edges if own == "none" else num_edges + num_targets
+    if total == 0 or out.numel() == 0:
+        return out
+    size = out.numel() // rows
+    few, block = _shape(size)
+    programs = ceil_div(total, few), ceil_div(size, block), 1
+    constants = is_listed, is_back, float(exponent), own, few, block
+    with on_device_of(x):
+        _sum(programs, constants, x.contiguous(), out, source, target, counts,
+             x if eps is None else eps, *edges[2:5], size, fill)  # fmt: skip
+    return out
+
+
+def scores(x: Tensor, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Return ``<x_i, source>`` and ``<x_i, target>`` of each head, ``[num_nodes, heads]`` both."""
+    num_nodes, heads, width = x.shape
+    sent, received = x.new_empty(2, num_nodes, heads).unbind(0)
+    if x.numel() > 0:
+        few, block = _shape(width)
+        programs = ceil_div(num_nodes, few), heads, 1
+        with on_device_of(x):
+            _scores(programs, (few, block), x, source, target, sent, received, *x.shape)
+    return sent, received
+
+
+def attend(x: Tensor, parts: tuple[Tensor, Tensor], edges, slope: float, has_loops: bool):
+    """Return what is attended to, and what the backward pass needs besides.
+
+    That is the largest logit of each target, and the sums of its exponentials and their squares.
+    """
+    source, target, num_edges, _, num_targets, _ = edges
+    heads, width = x.shape[1:]
+    top = x.new_full((num_targets, heads), -math.inf)
+    out, norms = _zeros(x, (num_targets, heads, width), (2, num_targets, heads))
+    total = num_edges + has_loops * num_targets
+    if total == 0 or out.numel() == 0 or x.numel() == 0:
+        return out, top, norms
+    few, block = _shape(width)
+    along = x, *parts, source, target, top, norms, *edges[2:5], heads
+    whole, alone = (ceil_div(total, few), heads, 1), (ceil_div(total, _ALONE), heads, 1)
+    slope = float(slope)
+    with on_device_of(x):
+        _top(alone, (slope, has_loops, _ALONE), *along)
+        _norms(alone, (slope, has_loops, _ALONE), *along)
+        _attend(whole, (slope, has_loops, few, block), *along, out, width)
+    return out, top, norms
+
+
+def attend_back(
+    g: Tensor, x: Tensor, parts: tuple[Tensor, Tensor], kept, edges, slope: float, has_loops: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of ``x``, without what comes through the parts, and of these."""
+    source, target, num_edges, _, num_targets, _ = edges
+    heads, width = x.shape[1:]
+    out, top, norms = kept
+    gradients = _zeros(x, x.shape, parts[0].shape, parts[1].shape)
+    total = num_edges + has_loops * num_targets
+    if total == 0 or out.numel() == 0 or x.numel() == 0:
+        return gradients
+    few, block = _shape(width)
+    programs = ceil_div(total, few), heads, 1
+    along = x, *parts, source, target, top, norms, *edges[2:5], heads
+    with on_device_of(x):
+        _attend_back(programs, (float(slope), has_loops, few, block), *along, g.contiguous(), out,
+                     *gradients, width)  # fmt: skip
+    return gradients
+
+
+def _zeros(x: Tensor, *shapes: tuple[int, ...]) -> tuple[Tensor, ...]:
+    """Return tensors of zeros, which one call makes."""
+    sizes = [math.prod(shape) for shape in shapes]
+    parts = x.new_zeros(sum(sizes)).split(sizes)
+    return tuple(part.view(shape) for part, shape in zip(parts, shapes, strict=True))
+
+
+def _shape(width: int) -> tuple[int, int]:
+    """Return how many edges and how many features a program reads at a time."""
+    block = min(64, power_of_2(width))
+    return min(_MOST_EDGES, _TILE // block), block
