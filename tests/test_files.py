@@ -3,11 +3,22 @@
 import ast
 import errno
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import cast
 
+import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
+from gnn_vpa.analysis import write_markdown, write_report
+from gnn_vpa.auditing import Audit
+from gnn_vpa.errors import UsageError
 from gnn_vpa.files import replacing, save_figure, write_whole
+from gnn_vpa.trained import TrainedModel, export_model
+
+NOTHING = cast("pd.DataFrame", None)
 
 # What writes a file, by the name of the function, and the files that may use it with a reason.
 _WRITERS = {
@@ -153,3 +164,19 @@ def test_a_figure_without_an_ending_gets_one(tmp_path: Path) -> None:
 
     save_figure(Figure(), tmp_path / "figure")
     assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]
+
+
+def test_a_folder_is_refused_in_our_words_before_anything_is_computed(tmp_path: Path) -> None:
+    """What they would write is not looked at: it is nothing."""
+    writers: dict[str, Callable[[Path], object]] = {
+        "audit.json": partial(Audit.to_json, cast("Audit", None)),
+        "audit.html": partial(Audit.to_html, cast("Audit", None)),
+        "model.pt2": partial(export_model, cast("TrainedModel", None)),
+        "report.html": lambda path: write_report(NOTHING, NOTHING, {}, path),
+        "report.md": lambda path: write_markdown(NOTHING, NOTHING, {}, path),
+        "figure.png": partial(save_figure, cast("Figure", None)),
+    }
+    for like, write in writers.items():
+        with pytest.raises(UsageError, match=f"is a folder: name a file, .*/{like}$"):
+            write(tmp_path)
+    assert not [*tmp_path.iterdir()]

@@ -12,8 +12,30 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .errors import UsageError
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def refuse_folder(path: str | os.PathLike[str], like: str) -> None:
+    """Refuse a folder where a file is to be named; to be asked before anything is computed.
+
+    Args:
+        path: What was named.
+        like: A name that such a file could have.
+
+    Raises:
+        UsageError: It is a folder.
+
+    Example:
+        >>> refuse_folder("..", "page.html")
+        Traceback (most recent call last):
+            ...
+        gnn_vpa.errors.UsageError: .. is a folder: name a file, for example ../page.html
+    """
+    if Path(path).is_dir():
+        raise UsageError(f"{path} is a folder: name a file, for example {Path(path, like)}")
 
 
 @contextmanager
@@ -92,6 +114,9 @@ def write_whole(
 def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     """Write a matplotlib figure whole or not at all; its ending says as what.
 
+    Raises:
+        UsageError: It is a folder, or matplotlib draws no such files.
+
     Example:
         >>> import tempfile
         >>> from matplotlib.figure import Figure
@@ -100,9 +125,13 @@ def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
         ...     Path(folder, "a.svg").read_text()[:5]
         '<?xml'
     """
+    refuse_folder(path, "figure.png")
     target = Path(path)
     if not target.suffix:  # as matplotlib does
         target = target.with_name(f"{target.name}.{figure.canvas.get_default_filetype()}")
+    kinds = sorted(figure.canvas.get_supported_filetypes())
+    if target.suffix[1:].lower() not in kinds:
+        raise UsageError(f"{path}: a figure's file must end in one of .{', .'.join(kinds)}")
     with replacing(target) as part:
         figure.savefig(part, dpi=150)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .errors import UsageError
 from .escape import plain
-from .files import write_whole
+from .files import refuse_folder, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,6 +134,7 @@ class Results:
         from . import analysis
 
         path = Path(path) if path is not None else self.report_path
+        refuse_folder(path, "report.html")
         match path.suffix:
             case ".html":
                 return analysis.write_report(

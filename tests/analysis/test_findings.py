@@ -72,7 +72,7 @@ def test_one_fold_is_not_tested(make_folds: Callable[..., pd.DataFrame]) -> None
 
 def test_two_equal_folds_prove_nothing(make_folds: Callable[..., pd.DataFrame]) -> None:
     (sentence, *_) = findings(make_folds({SUM: [0.7, 0.8], VPA: [0.75, 0.85]}))
-    few = "the same on every fold, and too few folds for an interval"
+    few = "the same on every fold, and too few of one sign for an interval"
     assert f"untested against sum (+5.0 points, {few})" in sentence
 
 

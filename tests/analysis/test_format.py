@@ -17,6 +17,30 @@ def test_number(value: float | None, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (1.2e-5, 6, "0.000012"),
+        (1.234e-8, 10, "1.23e-8"),
+        (-1.234e-8, 10, f"{MINUS}1.23e-8"),
+        (9.9e-8, 10, "9.90e-8"),
+        (12.34e-8, 10, "12.34e-8"),  # beside others of its table
+        (0.15e-8, 10, "0.15e-8"),
+        (1e-13, 10, "0"),
+        (0.0, 10, "0"),
+        (123456.7, 0, "123457"),
+        (1.234e8, -6, "1.23e8"),
+        (0.15e8, -6, "0.15e8"),
+        (3.2e-300, 302, "3.20e-300"),
+        (3.2e300, -298, "3.20e300"),
+        (math.inf, 10, "inf"),
+        (math.nan, 10, DASH),
+    ],
+)
+def test_far_from_one_a_number_has_an_exponent(value: float, digits: int, text: str) -> None:
+    assert f.number(value, digits) == text
+
+
+@pytest.mark.parametrize(
     ("value", "text"),
     [(1.26, "+1.3"), (-1.26, f"{MINUS}1.3"), (0.04, "0.0"), (-0.04, "0.0"), (math.nan, DASH)],
 )

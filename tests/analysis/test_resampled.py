@@ -42,7 +42,8 @@ def test_equal_differences_are_judged_by_their_signs() -> None:
     assert corrected_mean([0.1 + 0.2, 0.3, 0.3]).p_greater == 1 / 8  # by signs alone
     assert corrected_mean([0.0, 0.0]).p_greater == 1.0
     assert corrected_mean([-1.0, -1.0]).p_greater == 1.0
-    assert corrected_mean([1e-14, 1e-14]).p_greater == 1.0  # last bits
+    assert corrected_mean([1e-14, 1e-14], size=100.0).p_greater == 1.0  # last bits
+    assert corrected_mean([1e-14, 1e-14], size=1e-14).p_greater == 1 / 4  # all that there is
     assert corrected_mean([2.0] * 6).interval() == (2.0, 2.0)
     assert corrected_mean([0.0, 0.0]).interval() == (0.0, 0.0)
     # Of five coins all fall on one side in one of sixteen throws.
@@ -88,9 +89,31 @@ def test_average_needs_every_variance() -> None:
 
 
 def test_average_of_certain_estimates_is_as_certain_as_their_signs() -> None:
-    averaged = average([Estimate(1.0, 0.0, 9), Estimate(3.0, 0.0, 9)])
-    assert averaged.p_greater == 0.5**19
+    averaged = average([corrected_mean([1.0] * 10), corrected_mean([3.0] * 10)])
+    assert averaged.p_greater == averaged.p_signs == 0.5**20
     assert averaged.interval() == (2.0, 2.0)
+
+
+def test_a_zero_has_no_sign_and_the_other_way_counts_against() -> None:
+    """Ten folds without a difference do not make three of a kind any rarer."""
+    same, three, ten = (corrected_mean(d) for d in ([0.0] * 10, [1.0] * 3, [-1.0] * 10))
+    assert average([same, three]).p_greater == 1 / 8
+    assert all(math.isnan(end) for end in average([same, three]).interval())
+    against = average([corrected_mean([5.0] * 10), ten])  # ten heads of twenty, or more
+    assert against.mean == 2.0
+    assert against.p_greater == pytest.approx((1 + math.comb(20, 10) / 2**20) / 2)
+    assert all(math.isnan(end) for end in against.interval())
+
+
+def test_leads_that_cancel_each_other_are_no_lead() -> None:
+    up, down = corrected_mean([0.3 - 0.1] * 10), corrected_mean([-0.2] * 10)
+    assert average([up, down]).mean == 0.0
+    assert average([up, down]).interval() == (0.0, 0.0)
+
+
+def test_without_signs_an_exact_estimate_is_not_known_to_be_more_than_zero() -> None:
+    assert Estimate(2.0, 0.0, 9).p_greater == 1.0
+    assert all(math.isnan(end) for end in Estimate(2.0, 0.0, 9).interval())
 
 
 def test_interval_covers_the_mean_as_often_as_it_says() -> None:

@@ -1,5 +1,6 @@
 """Every sentence: when it is said, what it says, and when it is not."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -161,6 +162,30 @@ def test_variances_name_the_aggregation_that_keeps_it_best() -> None:
         "(messages into a node have a correlation of 0.50 at first): vpa stays nearest to 1."
     )
     assert not said(variances={"vpa": signals(1.5, 2.25)})["variance"].matters
+
+
+@pytest.mark.parametrize(
+    ("last", "end"),
+    [
+        ((0.95, 0.95, 0.95), "sum, mean and vpa stay as near to 1 as each other."),
+        ((0.95, 0.95 * (1 + 1e-15), 0.95), "sum, mean and vpa stay as near to 1 as each other."),
+        ((math.inf,) * 3, "sum, mean and vpa stay as near to 1 as each other."),
+        ((9.0, 0.5, 2.0), "mean and vpa stay nearest to 1."),
+        ((9.0, 0.5, 1.999), "vpa stays nearest to 1."),
+    ],
+)
+def test_several_that_keep_a_variance_alike_are_all_named(
+    last: tuple[float, ...], end: str
+) -> None:
+    """With one neighbour each, all aggregations are the same."""
+    names = ("sum", "mean", "vpa")
+    variances = {name: signals(value) for name, value in zip(names, last, strict=True)}
+    assert said(variances=variances)["variance"].text.endswith(f"at first): {end}")
+
+
+def test_one_that_is_alone_is_the_nearest() -> None:
+    text = said(variances={"vpa": signals(2.0)})["variance"].text
+    assert text.endswith("vpa stays nearest to 1.")
 
 
 def test_where_all_nodes_are_equal_mean_and_max_are_no_advice() -> None:

@@ -64,6 +64,7 @@ def test_features_may_be_chosen() -> None:
     ("arguments", "message"),
     [
         (["MUTAGG"], "did you mean MUTAG?"),
+        (["mine.pt"], "mine.pt: a .pt file is not read as a data set. Give a name"),
         (["MUTAG", "--features", "colour"], "--features"),
         (["MUTAG", "--folds", "1"], "--folds"),
         ([], "DATA"),

@@ -26,6 +26,9 @@ FILES = {
     "variance": ["variance", "--out"],
     "audit": ["audit", "MUTAG", "--html"],
     "audit as JSON": ["audit", "MUTAG", "--json"],
+    "probe": ["probe", "MUTAG", "--html"],
+    "probe as a picture": ["probe", "MUTAG", "--plot"],
+    "probe as CSV": ["probe", "MUTAG", "--csv"],
 }
 
 
@@ -60,6 +63,16 @@ def test_a_folder_is_no_file_for_results(arguments: list[str], tmp_path: Path) -
     assert result.exit_code == 2
     assert f"{folder} is a folder: name a file, for example {folder}/" in result.stderr
     assert result.stdout == ""
+
+
+def test_the_option_that_named_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for option in ("--html", "--plot", "--csv"):
+        asked = str(tmp_path / "file" / "signal.png")
+        result = CliRunner().invoke(app, ["probe", "MUTAG", option, asked])
+        assert result.exit_code == 2
+        assert f"{option} {tmp_path / 'file'}: {tmp_path / 'file'} is a file" in result.stderr
+        assert result.stdout == ""
 
 
 def test_what_is_no_plain_file_is_written_to_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -232,6 +232,26 @@ def _precisions(cells: Sequence[Cell]) -> set[str]:
     return {cell.protocol.precision for cell in cells if cell.protocol is not None}
 
 
+@pytest.mark.parametrize("splits", [[], ["--splits", "nowhere"]])
+def test_a_wrong_name_is_told_before_splits_are_asked_for(splits: list[str]) -> None:
+    result = _reproduce("fair", "--only", "NCI1,MUTAGG", *splits)
+    assert result.exit_code == 2
+    assert "--only: 'mutagg' is unknown: use collab" in result.stderr
+    assert "splits" not in result.stderr
+    result = _reproduce("fair", "--only", "NCI1", *splits)
+    assert result.exit_code == 2
+    assert "splits" in result.stderr
+    result = _reproduce("table1", "--only", "MUTAGG", "--splits", "nowhere")
+    assert "--only: 'mutagg' is unknown: did you mean mutag?" in result.stderr
+
+
+def test_a_data_set_whose_splits_are_not_there_is_not_unknown(tmp_path: Path) -> None:
+    (tmp_path / "NCI1.json").touch()
+    result = _reproduce("fair", "--only", "NCI1,COLLAB", "--splits", str(tmp_path))
+    assert result.exit_code == 2
+    assert f"there are no splits for COLLAB in {tmp_path}: expected COLLAB.json" in result.stderr
+
+
 def test_the_fair_comparison_has_its_own_precision(tmp_path: Path) -> None:
     result = _reproduce("fair", "--splits", str(tmp_path), "--precision", "bfloat16")
     assert result.exit_code == 2

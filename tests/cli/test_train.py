@@ -150,6 +150,23 @@ def test_export_writes_a_program_and_onnx_says_what_it_lacks(
     assert "onnx needs onnx" in done.stderr
 
 
+def test_a_model_is_exported_from_within_its_folder(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither . nor .. has a name of its own: the file has the folder's, and stands beside it."""
+    cli("train", "MUTAG", *QUICK, "--out", "mymodel")
+    before = {path.name for path in (tmp_path / "mymodel").iterdir()}
+    monkeypatch.chdir(tmp_path / "mymodel")
+    cli("export", ".")
+    assert (tmp_path / "mymodel.pt2").is_file()
+    (tmp_path / "mymodel.pt2").unlink()
+    (tmp_path / "mymodel" / "deeper").mkdir()
+    monkeypatch.chdir(tmp_path / "mymodel" / "deeper")
+    cli("export", "..")
+    assert (tmp_path / "mymodel.pt2").is_file()
+    assert {path.name for path in (tmp_path / "mymodel").iterdir()} == before | {"deeper"}
+
+
 def test_several_models_are_refused_before_anything_is_trained(cli: Any) -> None:
     done = cli("train", "MUTAG", "--lr", "0.1,0.01", "--out", "mymodel", exit_code=2)
     assert "2 models are asked for" in done.stderr

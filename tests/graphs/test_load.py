@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from gnn_vpa.errors import GnnVpaError, UsageError
 from gnn_vpa.graphs import AbsentError, load
@@ -74,6 +75,30 @@ def test_a_known_set_that_is_not_here(data_dir: Path) -> None:
 def test_a_path_that_is_not_there() -> None:
     with pytest.raises(UsageError, match=r"nowhere/X does not exist"):
         load("nowhere/X")
+
+
+@pytest.mark.parametrize("name", ["mine.pt", "./mine.PT", "absent.csv", "graphs.tar.gz"])
+def test_a_file_of_another_kind_is_told_by_its_kind(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What torch saves is a zip, too, and was taken for an archive that lacks a file."""
+    monkeypatch.chdir(tmp_path)
+    torch.save([1], tmp_path / "mine.pt")
+    with pytest.raises(UsageError) as told:
+        load(name)
+    message = str(told.value)
+    assert message.startswith(f"{name}: a {Path(name).suffix} file is not read as a data set.")
+    assert "TU archive (.zip) or its folder, or module:function" in message
+
+
+def test_an_archive_may_be_called_as_one_likes(
+    data_dir: Path, zip_folder: Callable[..., Path]
+) -> None:
+    other = zip_folder(data_dir / "MINE").rename(data_dir / "mine.archive")
+    assert load(other).num_graphs == 2
+    (data_dir / "MINE").rename(data_dir / "mine.txt")  # a folder
+    assert load(data_dir / "mine.txt").num_graphs == 2
+    assert load("mine.txt", data_dir).num_graphs == 2
 
 
 MODULE = """

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 from torch_geometric.data import Batch, Data, HeteroData
+from torch_geometric.data.hypergraph_data import HyperGraphData
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import global_add_pool, global_max_pool
 
@@ -32,6 +33,7 @@ GRAPHS = [
         nx.disjoint_union(nx.empty_graph(3), nx.path_graph(5)),
     )
 ]
+PAIR = torch.tensor([[0, 1], [1, 0]])
 WHOLE = Batch.from_data_list(GRAPHS)
 MERGED = Batch.from_data_list([MergeAlike(2)(data) for data in GRAPHS])
 
@@ -109,7 +111,41 @@ def test_nodes_that_differ_in_any_attribute_stay_apart(dtype: torch.dtype) -> No
 def test_many_attributes_of_half_types_do_not_run_together() -> None:
     x = torch.arange(1000.0).unsqueeze(1)
     data = Data(x=x, half=torch.ones(1000, 1).half(), edge_index=torch.empty(2, 0).long())
-    assert MergeAlike(1)(data).num_nodes == 1000
+    assert MergeAlike(1, levels={"half": "node"})(data).num_nodes == 1000
+
+
+def test_as_many_labels_as_nodes_or_edges_belong_to_what_is_said() -> None:
+    """A path: its ends are alike, and its middle is not."""
+    path = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    data = Data(x=torch.ones(3, 1), edge_index=path, y=torch.tensor([5, 6, 7]))
+    with pytest.raises(
+        UsageError, match=r"y: has 3 .* nodes, .* levels=\{'y': 'node'\}, or 'graph'"
+    ):
+        MergeAlike()(data)
+    of_graph = MergeAlike(levels={"y": "graph"})(data)
+    assert of_graph.num_nodes == 2
+    assert of_graph.y.tolist() == [5, 6, 7]
+    of_nodes = MergeAlike(levels={"y": "node"})(data)
+    assert of_nodes.num_nodes == 3  # labels tell the ends apart
+    data.y = torch.tensor([5, 6, 6, 5])
+    with pytest.raises(UsageError, match="y: has 4 entries, as many as the graph has edges"):
+        MergeAlike()(data)
+    of_edges = MergeAlike(levels={"y": "edge"})(data)
+    assert of_edges.num_nodes == 2
+    label = dict(zip(of_edges.edge_index[1].tolist(), of_edges.y.tolist(), strict=True))
+    assert [label[end] for end in of_edges.merged_index[path[1]].tolist()] == [5, 6, 6, 5]
+
+
+def test_numbers_of_nodes_are_not_left_to_mean_others() -> None:
+    star = torch.tensor([[0, 0, 0, 1, 2, 3], [1, 2, 3, 0, 0, 0]])
+    data = Data(x=torch.ones(4, 1), edge_index=star, center_index=torch.tensor([3]))
+    with pytest.raises(UsageError, match=r"center_index: .* data.merged_index\[center_index\]"):
+        MergeAlike()(data)
+    asked = MergeAlike(levels={"center_index": "graph"})(data)
+    assert asked.center_index.tolist() == [3]
+    assert asked.merged_index[asked.center_index].tolist() == [1]
+    data.center_index = data.center_index == 3  # says of something whether, and numbers nothing
+    assert "center_index" in MergeAlike()(data)
 
 
 def test_the_users_graph_is_left_alone() -> None:
@@ -149,6 +185,23 @@ def test_alone_it_is_a_graph_too() -> None:
         (Data(x=torch.ones(2, 1), adj_t=torch.eye(2)), "ToSparseTensor"),
         (MergeAlike(1)(GRAPHS[0]), "merged already"),
         (Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [1]]), names=["a", "b"]), "names"),
+        (
+            Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [1]]), pos=["a", "b"]),
+            "pos: .*list",
+        ),
+        (
+            Data(x=torch.eye(2).to_sparse(), edge_index=torch.tensor([[0], [1]])),
+            "x: .*a sparse one",
+        ),
+        (Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [2]])), "target index 2 is out of"),
+        (Data(x=torch.ones(2, 1), edge_index=torch.tensor([0, 1])), "edge_index: expected shape"),
+        (Data(x=torch.ones(2, 1), edge_index=torch.ones(2, 1)), "edge_index: expected int64"),
+        (
+            Data(x=torch.ones(2, 1), edge_index=PAIR, edge_attr=torch.ones(3)),
+            "edge_attr: .* 2 edges",
+        ),
+        (Data(x=torch.ones(2, 1), edge_index=PAIR, pos=torch.ones(3, 2)), "pos: .* 2 nodes"),
+        (HyperGraphData(x=torch.ones(2, 1), edge_index=PAIR), "HyperGraphData"),
     ],
 )
 def test_what_cannot_be_merged_is_named(data: Any, named: str) -> None:
@@ -173,4 +226,5 @@ def test_the_code_in_the_docs_runs(root: Path) -> None:
 
 def test_it_says_what_it_is() -> None:
     assert repr(MergeAlike(3)) == "MergeAlike(rounds=3)"
+    assert repr(MergeAlike(levels={"y": "node"})) == "MergeAlike(rounds=None, levels={'y': 'node'})"
     assert repr(MergeAlike(repeat=True)) == "MergeAlike(rounds=None, repeat=True)"

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -34,6 +35,42 @@ def _std(report: object, path: str) -> float:
 )
 def test_the_gain_makes_up_for_the_activation(function: object, mean_square: float) -> None:
     assert gain(function) == pytest.approx(mean_square**-0.5, rel=1e-3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+def test_slopes_of_channels_count_on_average(dtype: torch.dtype) -> None:
+    """A product with weights of equal spread sums over all of them."""
+    act = nn.PReLU(num_parameters=4)
+    with torch.no_grad():
+        act.weight.copy_(torch.tensor([0.0, 0.25, -0.5, 2.0]))
+    mean_square = (1 + (0.25**2 + 0.5**2 + 2**2) / 4) / 2
+    assert gain(act.to(dtype)) == pytest.approx(mean_square**-0.5, rel=1e-6)
+    assert act.weight.dtype == dtype
+    model = nn.Sequential(nn.Linear(8, 4), act, nn.Linear(4, 2)).to(dtype)
+    assert _std(init_(model), "2") == pytest.approx((mean_square * 4) ** -0.5, rel=1e-6)
+
+
+def test_a_product_behind_slopes_keeps_the_variance(generator: torch.Generator) -> None:
+    act = nn.PReLU(num_parameters=512)
+    with torch.no_grad():
+        act.weight.copy_(torch.linspace(-2, 2, 512))
+    model = nn.Sequential(nn.Linear(512, 512), act, nn.Linear(512, 512))
+    init_(model, generator=generator)
+    z = torch.randn(1000, 512, generator=generator)
+    # A third of it is of the means, which all inputs share: 512 squares of normals, 6 % of that.
+    assert model[1:](z).square().mean().item() == pytest.approx(1, abs=4 * 0.0625 / 3)
+
+
+def test_an_activation_of_ones_own_may_be_in_a_half_type() -> None:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.factor = nn.Parameter(torch.tensor(3.0))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.factor * x
+
+    assert gain(Scaled().to(torch.bfloat16)) == pytest.approx(1 / 3, rel=1e-6)
 
 
 def test_weights_have_the_reported_spread_and_biases_are_zero() -> None:
@@ -164,8 +201,12 @@ class _Two(_Functional):
         (_Two(), None, r"model: _Two has several activations \(elu, relu\)"),
         (nn.Linear(2, 2), "rely", "activation: 'rely' is unknown, expected one of identity, celu"),
         (nn.Linear(2, 2), torch.zeros_like, "activation: it makes everything 0"),
+        (nn.Linear(2, 2), nn.Linear(3, 3), "activation: linear fails on 4,001 numbers in a row"),
+        (nn.Linear(2, 2), nn.GLU(), "activation: glu fails on"),
+        (nn.Linear(2, 2), torch.sum, r"activation: sum makes \[\] of a tensor of the shape"),
+        (nn.Linear(2, 2), torch.numel, "activation: numel makes int of a tensor"),
     ],
 )
-def test_wrong_use_is_named(model: nn.Module, activation: str | None, message: str) -> None:
+def test_wrong_use_is_named(model: nn.Module, activation: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         init_(model, activation)

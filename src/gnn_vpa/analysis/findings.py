@@ -121,7 +121,7 @@ def _interval(row: Any, metric: Measure) -> str:
     """The interval of a test, or why there is none."""
     if math.isnan(row.low):
         if row.pairs > row.datasets:
-            return "the same on every fold, and too few folds for an interval"
+            return "the same on every fold, and too few of one sign for an interval"
         return "a single fold has no interval"
     if row.low == row.high:
         of_each = " of a data set" if row.datasets > 1 else ""

@@ -1,23 +1,38 @@
 """Numbers as text, the same in every output."""
 
 import math
+from decimal import Decimal
 
 MINUS = "\N{MINUS SIGN}"
 MISSING = "\N{EN DASH}"
 
+_MOST_DECIMALS = 6  # of more nobody counts the zeros
+_WITH_EXPONENT = 2  # decimals of a number that has one
+
 
 def number(value: float | None, digits: int = 1) -> str:
-    """A number with a fixed count of decimals and a true minus sign."""
+    """A number with a fixed count of decimals and a true minus sign.
+
+    With more than six decimals, or fewer than none, it has an exponent, which is the same for all
+    numbers of that count: 1.20e-8 and 0.15e-8 with ten.
+    """
     if value is None or math.isnan(value):
         return MISSING
     # Adding zero turns a rounded -0.0 into 0.0.
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", MINUS)
+    digits = int(digits)  # which a frame has as a number of its own
+    rounded = round(float(value), digits) + 0.0
+    if not rounded or not math.isfinite(rounded) or 0 <= digits <= _MOST_DECIMALS:
+        decimals = digits if 0 <= digits <= _MOST_DECIMALS else 0
+        return f"{rounded:.{decimals}f}".replace("-", MINUS)
+    exponent = _WITH_EXPONENT - digits
+    mantissa = f"{Decimal(rounded).scaleb(-exponent):.{_WITH_EXPONENT}f}"
+    return f"{mantissa.replace('-', MINUS)}e{exponent}"
 
 
 def signed(value: float | None, digits: int = 1) -> str:
     """A difference, which shows its sign unless it rounds to zero."""
     text = number(value, digits)
-    return f"+{text}" if value is not None and round(value, digits) > 0 else text
+    return f"+{text}" if value is not None and round(float(value), digits) > 0 else text
 
 
 def mean_std(mean: float, std: float, digits: int = 1, repeats_std: float = math.nan) -> str:

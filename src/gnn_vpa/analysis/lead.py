@@ -24,7 +24,7 @@ def lead_text(metric: Measure, lead: float, digits: int = 1, unit: str = "points
     """
     if metric.higher_is_better:
         return f"{signed(lead, digits)} {unit}"
-    if not round(lead, digits):
+    if not round(float(lead), digits):
         return f"the same {metric.noun}"
     of_mean = " % of the mean" if unit == metric.unit(relative=True) else ""
     return f"{metric.noun} {_side(lead)} by {number(abs(lead), digits)}{of_mean}"

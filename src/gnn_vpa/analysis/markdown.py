@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..escape import markdown
-from ..files import write_whole
+from ..files import refuse_folder, write_whole
 from .report import SECTIONS, Part, Pictures, parts
 from .settings import Setting
 
@@ -54,6 +54,7 @@ def write_markdown(
         True
     """
     path = Path(path)
+    refuse_folder(path, "report.md")
     pictures = Pictures(path)
     text = "# Ours beside the paper's\n\n"
     for part in parts(folds, curves, signals, ceiling):

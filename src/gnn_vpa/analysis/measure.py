@@ -16,7 +16,7 @@ ACCURACY = "accuracy"
 """The metric of a frame that names none."""
 
 _SIGNIFICANT = 3  # digits of a score that is printed in its own unit
-_MOST_DECIMALS = 6
+_LARGE = -3  # decimals below which a score is long before the point, and has an exponent
 _IN_UNITS = ("mae", "rmse")  # of what is predicted: not comparable between data sets
 
 
@@ -91,9 +91,14 @@ class Measure:
     def digits(self, scores: Iterable[float]) -> int:
         """Decimals to print scores with: one for percent, three significant digits otherwise.
 
+        Whole numbers have all of their digits; from a million on it is fewer than 0, as `number`
+        prints with an exponent.
+
         Example:
             >>> measure("accuracy").digits([86.7]), measure("mae").digits([0.0312, 0.0297])
             (1, 4)
+            >>> measure("mae").digits([1.2e-8]), measure("mae").digits([1.2e8])
+            (10, -6)
         """
         if self.is_share:
             return 1
@@ -101,7 +106,7 @@ class Measure:
         if not sizes:
             return _SIGNIFICANT - 1
         places = _SIGNIFICANT - 1 - math.floor(math.log10(sizes[len(sizes) // 2]))
-        return min(max(places, 0), _MOST_DECIMALS)
+        return 0 if _LARGE <= places < 0 else places
 
     def unit(self, relative: bool = False) -> str:
         """What a difference of two scores is in."""

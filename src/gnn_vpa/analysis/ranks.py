@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# Accuracies are fractions of whole graphs. What is equal on paper differs in the last bits of a
-# float, and would be neither a zero nor a tie without this.
-_DECIMALS = 9
+from .rounding import largest, last_bits, settled
+
 _MOST_COUNTED = 13  # ranks with ties whose signs SciPy goes through; of more it takes the limit
 
 
@@ -32,7 +31,7 @@ class RankTest:
     rank_biserial: float
 
 
-def paired_wilcoxon(differences: ArrayLike) -> RankTest:
+def paired_wilcoxon(differences: ArrayLike, *, size: float | None = None) -> RankTest:
     """Test whether paired differences tend to be greater than zero (Wilcoxon's signed ranks).
 
     Pairs without a difference say nothing about its sign: they are left out, as in Wilcoxon's own
@@ -41,6 +40,9 @@ def paired_wilcoxon(differences: ArrayLike) -> RankTest:
 
     Args:
         differences: one number a pair.
+        size: the largest of the scores that the differences are between: what is equal on paper
+            differs in the last bits of a float, and beside this it is a zero or a tie. None for
+            the largest difference.
 
     Example:
         >>> paired_wilcoxon([1, 2, 3, 4, 5]).p  # only one of 2^5 signs is as extreme
@@ -49,25 +51,27 @@ def paired_wilcoxon(differences: ArrayLike) -> RankTest:
     from scipy.stats import rankdata
 
     values = np.asarray(differences, dtype=float)
-    values = np.round(values[~np.isnan(values)], _DECIMALS)
-    nonzero = values[values != 0]
+    values = values[~np.isnan(values)]
+    within = last_bits(largest(values) if size is None else size)
+    nonzero = values[np.abs(values) > within]
     if len(values) == 0:
         return RankTest(0, float("nan"), float("nan"))
     if len(nonzero) == 0:
         return RankTest(len(values), 1.0, 0.0)
-    ranks = rankdata(np.abs(nonzero))
+    ranks = rankdata(settled(np.abs(nonzero), within))
     signed = ranks * np.sign(nonzero)
     return RankTest(
         pairs=len(values),
-        p=_p_of_ties(signed) if _is_counted(signed) else _p_of(nonzero),
+        p=_p_of_ties(signed) if _is_counted(signed) else _p_of(signed),
         rank_biserial=float(np.sum(signed) / np.sum(ranks)),
     )
 
 
-def _p_of(differences: NDArray[np.float64]) -> float:
+def _p_of(signed: NDArray[np.float64]) -> float:
+    """Return SciPy's p-value: ranks have the ranks of the differences themselves."""
     from scipy.stats import wilcoxon
 
-    return float(wilcoxon(differences, alternative="greater").pvalue)
+    return float(wilcoxon(signed, alternative="greater").pvalue)
 
 
 def _is_counted(signed: NDArray[np.float64]) -> bool:

@@ -6,6 +6,7 @@ That is the paper's question; which of all may be the best is asked in `answer`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from .measure import measure_of
 from .once import once
 from .ranks import holm, paired_wilcoxon
 from .resampled import Estimate, average, corrected_mean
+from .rounding import largest
 from .style import DATASETS, MODELS, in_order
 from .summary import fold_scores, only_setting, summarise, tested_per_trained
 
@@ -24,6 +26,17 @@ if TYPE_CHECKING:
 
 _PAIRED = ["pairs", "asked"]
 _EFFECT = ["difference", "low", "high", "rank_biserial", "p_wilcoxon", "p_corrected"]
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """vpa's lead over another aggregation, fold by fold, and the largest score of both."""
+
+    leads: np.ndarray
+    size: float
+
+    def mean(self, test_per_train: float) -> Estimate:
+        return corrected_mean(self.leads, test_per_train, size=self.size)
 
 
 @once
@@ -78,15 +91,15 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
         relative = measure.has_unit and len(pairs) > 1
         if relative:
             pairs = _relative(folds, pairs)
-        estimates = [corrected_mean(d, shares[name]) for name, d in pairs.items()]
+        estimates = [own.mean(shares[name]) for name, own in pairs.items()]
         rows.append(
             {
                 "model": model,
                 "aggregation": aggregation,
                 "datasets": len(pairs),
-                "pairs": sum(map(len, pairs.values())),
+                "pairs": sum(len(own.leads) for own in pairs.values()),
                 "asked": sum(asked(model, aggregation).values()),
-                **_effect(np.concatenate(list(pairs.values())), average(estimates)),
+                **_effect(_joined(pairs), average(estimates)),
                 "p_paper": published_p(table, model, aggregation, list(pairs)),
                 "unit": measure.unit(relative),
                 "digits": 1 if relative else max(digits[name] for name in pairs),
@@ -137,12 +150,12 @@ def dataset_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
                 "model": model,
                 "aggregation": aggregation,
                 "dataset": dataset,
-                "pairs": len(differences),
+                "pairs": len(own.leads),
                 "asked": asked(model, aggregation)[dataset],
-                **_effect(differences, corrected_mean(differences, shares[dataset])),
+                **_effect(own, own.mean(shares[dataset])),
                 "digits": digits[dataset],
             }
-            for dataset, differences in pairs.items()
+            for dataset, own in pairs.items()
         )
         families.append(
             family.assign(
@@ -178,22 +191,31 @@ def _asked_pairs(folds: pd.DataFrame) -> Callable[[str, str], dict[str, int]]:
     return of
 
 
-def _comparisons(
-    folds: pd.DataFrame,
-) -> Iterator[tuple[str, str, dict[str, np.ndarray]]]:
+def _comparisons(folds: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, _Pairs]]]:
     """Each model and aggregation that vpa can be paired with: vpa's lead, fold by fold."""
     wide = fold_scores(folds).pivot(
         index=["model", "dataset", "repeat", "fold"], columns="aggregation", values="score"
     )
     if "vpa" not in wide.columns:
         return
-    lead = measure_of(folds).sign * wide.drop(columns="vpa").rsub(wide["vpa"], axis=0)
-    for model in in_order(lead.index.get_level_values("model"), MODELS):
-        for aggregation in ordered(lead.columns):
-            column = lead.loc[model][aggregation].dropna()
-            datasets = in_order(column.index.get_level_values("dataset"), DATASETS)
+    sign = measure_of(folds).sign
+    for model in in_order(wide.index.get_level_values("model"), MODELS):
+        for aggregation in ordered(wide.columns.drop("vpa")):
+            both = wide.loc[model][["vpa", aggregation]].dropna()
+            datasets = in_order(both.index.get_level_values("dataset"), DATASETS)
             if datasets:
-                yield model, aggregation, {name: column.loc[name].to_numpy() for name in datasets}
+                yield model, aggregation, {name: _pairs(both.loc[name], sign) for name in datasets}
+
+
+def _pairs(scores: pd.DataFrame, sign: int) -> _Pairs:
+    vpa, other = scores.to_numpy().T
+    return _Pairs(sign * (vpa - other), largest(vpa, other))
+
+
+def _joined(pairs: dict[str, _Pairs]) -> _Pairs:
+    """The pairs of all data sets as one sample."""
+    leads = np.concatenate([own.leads for own in pairs.values()])
+    return _Pairs(leads, max(own.size for own in pairs.values()))
 
 
 def _shares(folds: pd.DataFrame, given: float | None) -> dict[str, float]:
@@ -206,14 +228,18 @@ def _digits(folds: pd.DataFrame) -> dict[str, int]:
     return dict(zip(cells["dataset"], cells["digits"], strict=True))
 
 
-def _relative(folds: pd.DataFrame, pairs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _relative(folds: pd.DataFrame, pairs: dict[str, _Pairs]) -> dict[str, _Pairs]:
     """Differences in percent of a data set's mean score: the unit of each set cancels."""
     means = fold_scores(folds).groupby("dataset")["score"].mean()
-    return {name: 100 * values / means[name] for name, values in pairs.items()}
+    percent = {name: 100 / (means[name] or 1.0) for name in pairs}  # 0 where nobody errs
+    return {
+        name: _Pairs(percent[name] * own.leads, percent[name] * own.size)
+        for name, own in pairs.items()
+    }
 
 
-def _effect(differences: np.ndarray, estimate: Estimate) -> dict[str, float]:
-    ranks = paired_wilcoxon(differences)
+def _effect(pairs: _Pairs, estimate: Estimate) -> dict[str, float]:
+    ranks = paired_wilcoxon(pairs.leads, size=pairs.size)
     low, high = estimate.interval()
     values = (estimate.mean, low, high, ranks.rank_biserial, ranks.p)
     return dict(zip(_EFFECT, (*values, estimate.p_greater), strict=True))

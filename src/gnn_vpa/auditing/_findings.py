@@ -20,6 +20,7 @@ _LOPSIDED = 1.5  # members of the largest class to one of the smallest
 _FEW_TESTED = 50  # graphs of a test fold
 _FAR = 10.0  # factor by which a variance has changed
 _LARGE_INPUT = 10.0  # mean square of the features
+_ROUNDING = 1e-9  # by which factors of the same variance may differ
 _COUNTING = ("sum", "vpa")  # tell numbers of equal neighbours apart
 
 
@@ -143,13 +144,17 @@ def _variances(audit: Audit) -> Iterator[Finding]:
     rho = next(iter(audit.variances.values()))[0].rho
     # Where all nodes are equal, mean and max keep the variance, and nothing else.
     choice = [aggr for aggr in last if not audit.columns.tell_nothing or aggr in _COUNTING] or last
-    nearest = min(choice, key=lambda aggr: abs(math.log(max(last[aggr], 1e-300))))
+    away = {aggr: abs(math.log(max(last[aggr], 1e-300))) for aggr in choice}
+    least = min(away.values())
+    nearest = [aggr for aggr in choice if away[aggr] <= least + _ROUNDING]
     whose = " of those that count neighbours" if audit.columns.tell_nothing else ""
+    said = f"{listing(nearest)}{whose} {'stays' if len(nearest) == 1 else 'stay'} nearest to 1"
+    if len(nearest) == len(choice) > 1:
+        said = f"{listing(nearest)}{whose} stay as near to 1 as each other"
     text = (
         f"From a variance of 1, {many(layers, 'layer')} are expected to lead to "
         + listing([f"{number(value)} with {aggr}" for aggr, value in last.items()], most=len(last))
-        + f" (messages into a node have a correlation of {rho:.2f} at first): {nearest}{whose} "
-        "stays nearest to 1."
+        + f" (messages into a node have a correlation of {rho:.2f} at first): {said}."
     )
     far = any(not 1 / _FAR <= value <= _FAR for value in last.values())
     yield Finding("variance", text, matters=far)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..files import write_whole
+from ..files import refuse_folder, write_whole
 from ..graphs import Ceiling
 from ..signal import LayerSignal
 from ._columns import Columns
@@ -146,6 +146,8 @@ class Audit:
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return all numbers as JSON; write them to a file if one is named."""
+        if path is not None:
+            refuse_folder(path, "audit.json")
         text = json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
         if path is not None:
             write_whole(path, text)
@@ -155,6 +157,8 @@ class Audit:
         """Return a page that needs nothing else; write it to a file if one is named."""
         from ._page import render
 
+        if path is not None:
+            refuse_folder(path, "audit.html")
         page = render([self])
         if path is not None:
             write_whole(path, page)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import GnnVpaError, UsageError
+from ..files import refuse_folder
 from ..spelling import listed as listed
 
 Variant = StrEnum("Variant", ["released", "printed"])
@@ -94,33 +95,34 @@ def current(device: str) -> Iterator[None]:
         yield
 
 
-def check_out(out: Path) -> None:
+def check_out(out: Path, option: str = "--out") -> None:
     """Refuse a place for results that cannot be written to, before anything is computed.
 
     Args:
         out: A folder, or the folder of a file that is to be written; it need not be there.
+        option: Which named it.
 
     Example:
         >>> check_out(Path("runs/new"))
     """
     there = next(place for place in (out, *out.parents, Path()) if place.exists())
     if not there.is_dir():
-        raise UsageError(f"--out {out}: {there} is a file: name a folder for the results")
+        raise UsageError(f"{option} {out}: {there} is a file: name a folder for the results")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise GnnVpaError(f"--out {out}: {there} may not be written to: choose another folder")
+        raise GnnVpaError(f"{option} {out}: {there} may not be written to: choose another folder")
 
 
-def check_file(file: Path, like: str) -> None:
+def check_file(file: Path, like: str, option: str = "--out") -> None:
     """Refuse a file for results that cannot be written, before anything is computed.
 
     Args:
         file: The file; neither it nor its folder need be there.
         like: A name that such a file could have, for whoever has named a folder.
+        option: Which named it.
 
     Example:
         >>> check_file(Path("runs/new.csv"), "predictions.csv")
     """
-    if file.is_dir():
-        raise UsageError(f"{file} is a folder: name a file, for example {file / like}")
+    refuse_folder(file, like)
     if not file.exists() or file.is_file():  # others, like /dev/stdout, are written to as they are
-        check_out(file.parent)
+        check_out(file.parent, option)

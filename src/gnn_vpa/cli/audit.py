@@ -63,9 +63,9 @@ def audit(
       gnn-vpa audit my/DATA.zip --features degree --json - | jq '.[0].findings'
     """
     if html is not None:
-        check_file(html, "audit.html")
+        check_file(html, "audit.html", "--html")
     if json_file not in (None, "-"):
-        check_file(Path(json_file or ""), "audit.json")
+        check_file(Path(json_file or ""), "audit.json", "--json")
     from ..auditing import audit as tell
 
     audits: list[Audit] = []

@@ -10,7 +10,7 @@ from ..aggregations import names
 from ..errors import UsageError
 from ..files import write_whole
 from ._console import console, progress, say
-from ._options import DataDirOption, DeviceOption, Variant, VariantOption, current
+from ._options import DataDirOption, DeviceOption, Variant, VariantOption, check_file, current
 
 if TYPE_CHECKING:
     from ..graphs import FeatureKind
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _Features = StrEnum("_Features", ["auto", "ones", "degree", "labels"])
 _PICTURES = (".png", ".svg", ".pdf")
+_LIKE = {"--html": "html", "--plot": "png", "--csv": "csv"}
 
 
 def probe(
@@ -79,6 +80,9 @@ def probe(
 
       gnn-vpa probe IMDB-BINARY --aggr sum --train 20 --csv signal.csv
     """
+    for option, file in (("--html", html), ("--plot", plot), ("--csv", csv)):
+        if file is not None:
+            check_file(file, f"signal.{_LIKE[option]}", option)
     if plot is not None and plot.suffix not in _PICTURES:
         raise UsageError(f"--plot {plot} must end in {', '.join(_PICTURES)}")
     import torch

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,9 @@ from ._options import (
 )
 from ._ray import RayOption, RuntimeEnvOption, planned_on
 from ._training_options import RowsOption, spelled
+
+if TYPE_CHECKING:
+    from ..experiments import Cell
 
 _Preset = StrEnum(
     "_Preset",
@@ -98,15 +101,20 @@ def reproduce(
         usual_precision,
     )
 
+    from ..experiments.fair import every_fair_cell
     from ._plan import show_plan
 
     names = [name for text in only or [] for name in listed(text)]
+    if names:  # a wrong one is told first: whoever fetches splits for it fetches them in vain
+        select(every_fair_cell() if what == _Preset.fair else preset(what, variant), names)
     if (what == _Preset.fair) == (splits is None):
         raise UsageError(
             "--splits: fair needs the folder of the fair comparison's splits, and the paper's own "
             "experiments have theirs"
         )
     cells = preset(what, variant) if splits is None else fair_cells(splits, data_dir)
+    if splits is not None:
+        _check_splits(cells, names, splits)
     cells = select(cells, names) if names else cells
     out = out or Path("runs", what)
     notes = []
@@ -142,3 +150,21 @@ def reproduce(
         runtime_env=runtime_env,
         tensorboard=tensorboard,
     )
+
+
+def _check_splits(cells: list["Cell"], names: list[str], splits: Path) -> None:
+    """Refuse a name of the fair comparison for whose data sets there are no splits."""
+    from ..experiments import select
+    from ..experiments.fair import every_fair_cell
+    from ..graphs import SplitsAsked
+
+    there = {cell.dataset for cell in cells}
+    for name in names:
+        asked = select(every_fair_cell(), [name])
+        if there.isdisjoint(cell.dataset for cell in asked):
+            divisions = (cell.division for cell in asked)
+            files = dict.fromkeys(d.asked for d in divisions if isinstance(d, SplitsAsked))
+            raise UsageError(
+                f"--splits: there are no splits for {name} in {splits}: expected "
+                f"{' or '.join(map(str, files))}"
+            )

@@ -1,5 +1,6 @@
 """The fair comparison: nothing is chosen by what it comes to in the test."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -45,6 +46,22 @@ def fair_cells(splits: Path, data_dir: Path | None = None) -> list[Cell]:
             f"there are no splits of the fair comparison in {splits}: expected NCI1.json and the "
             f"like, and degree/IMDB-BINARY.json for degree features; they are public at {WHERE}"
         )
+    return _cells(found, data_dir)
+
+
+def every_fair_cell() -> list[Cell]:
+    """Return the cells of all data sets of the comparison, by which one tells what names it knows.
+
+    They cannot be run: their splits are looked for in no folder.
+
+    Example:
+        >>> len({cell.dataset for cell in every_fair_cell()})
+        8
+    """
+    return _cells([(its, _path(its, Path())) for its in fair_sets()], None)
+
+
+def _cells(found: Sequence[tuple[FairSet, Path]], data_dir: Path | None) -> list[Cell]:
     protocols = [
         Protocol(epochs=_EPOCHS, learning_rate=rate, patience=_PATIENCE) for rate in _RATES
     ]

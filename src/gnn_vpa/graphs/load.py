@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("gnn_vpa")
 
+# What people keep graphs in, and what no data set's name ends in. Other endings are left to what
+# the file holds: an archive may be called as one likes.
+_OTHER_FILES = (
+    *(".pt", ".pth", ".pkl", ".pickle", ".npz", ".npy", ".safetensors", ".h5", ".hdf5"),
+    *(".csv", ".tsv", ".json", ".jsonl", ".txt", ".parquet", ".xlsx", ".py", ".ipynb"),
+    *(".gz", ".tgz", ".bz2", ".xz", ".tar", ".rar", ".7z"),
+)
+
 
 class AbsentError(UsageError):
     """A benchmark data set that is not on this machine.
@@ -108,11 +116,22 @@ def _read(
     kind: TargetKind | Literal["auto"],
 ) -> GraphSet:
     path = Path(text)
+    if _is_other_file(path) and text not in find_archives(data_dir):
+        raise UsageError(
+            f"{text}: a {path.suffix} file is not read as a data set. Give a name, such as MUTAG, "
+            "a TU archive (.zip) or its folder, or module:function for a function that returns a "
+            "list of PyG Data objects, which may read any file"
+        )
     if path.suffix == ".zip" or path.name != text or (path.is_dir() and has_archive(path)):
         return with_target(read_cached(path), target, kind)
     if ":" in text:
         return _call(text, target, kind)
     return with_target(_load_named(text, data_dir), target, kind)
+
+
+def _is_other_file(path: Path) -> bool:
+    is_reference = ":" in path.name
+    return path.suffix.casefold() in _OTHER_FILES and not is_reference and not path.is_dir()
 
 
 def _listed(graphs: "Iterable[Data]") -> "list[Data]":

@@ -31,8 +31,8 @@ def group(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> tuple[Tenso
     An operator of its own, because it looks at values (is every index in range?), which
     ``torch.compile`` cannot trace.
     """
-    _check_range("target", row, num_rows)
-    _check_range("source", col, num_cols)
+    check_range("target", row, num_rows)
+    check_range("source", col, num_cols)
     dtype = index_dtype(row.numel(), num_rows, num_cols)
     if row.device.type == "cpu":
         first, second = (t.to(dtype).contiguous().numpy() for t in (row, col))
@@ -60,8 +60,8 @@ def _(
     """Group a batch of graphs by one sort: they stand side by side, with rows of their own."""
     size = info.batch_size
     row, col = (stacked(t, d, size) for t, d in zip((row, col), in_dims[:2], strict=True))
-    _check_range("target", row, num_rows)
-    _check_range("source", col, num_cols)
+    check_range("target", row, num_rows)
+    check_range("source", col, num_cols)
     edges = row.shape[1]
     dtype = index_dtype(size * edges, size * num_rows, num_cols)
     number = torch.arange(size, dtype=dtype, device=row.device).unsqueeze(1)
@@ -94,7 +94,7 @@ def index_dtype(*sizes: int) -> torch.dtype:
     return torch.int64 if any(size > _INT32_MAX for size in sizes) else torch.int32
 
 
-def _check_range(name: str, index: Tensor, size: int) -> None:
+def check_range(name: str, index: Tensor, size: int) -> None:
     """Raise unless every index lies in ``[0, size)``: kernels read where the index points."""
     if index.numel() == 0:
         return
@@ -141,8 +141,8 @@ def grouped(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> CSR:
     if not is_readable(row, col) or not bool((row[1:] >= row[:-1]).all()):
         rowptr, col, edge = group(row, col, num_rows, num_cols)
         return measured(CSR(rowptr, col, edge, col.shape[0]))
-    _check_range("target", row, num_rows)
-    _check_range("source", col, num_cols)
+    check_range("target", row, num_rows)
+    check_range("source", col, num_cols)
     dtype = index_dtype(row.numel(), num_rows, num_cols)
     rowptr = torch._convert_indices_from_coo_to_csr(row, num_rows, out_int32=dtype == torch.int32)
     # A copy, never a view: the cache of graphs must not keep the user's tensor alive.

@@ -16,6 +16,7 @@ from ._counting import by_row as by_row
 from ._counting import transposed as transposed
 from ._csr import CSR as CSR
 from ._csr import check_below as check_below
+from ._csr import check_range as check_range
 from ._csr import is_on_host as is_on_host
 from ._csr import is_plain_list as is_plain_list
 from ._csr import rows as rows
@@ -57,6 +58,7 @@ __all__ = [
     "check_below",
     "check_device",
     "check_graph",
+    "check_range",
     "counted",
     "define",
     "endpoints",

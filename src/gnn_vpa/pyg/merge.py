@@ -1,6 +1,6 @@
 """Exact compression of a user's own graphs: merge the nodes that no layer can tell apart."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,6 +10,8 @@ from torch_geometric.transforms import BaseTransform
 from ..errors import UsageError
 from ..graphs import Merged, merge, refine
 from ..ops import Graph
+from ._edge_list import checked_ends, checked_graph
+from ._levels import Level, Levels, check_rows, checked_levels, holds_nodes, levels_of
 
 
 class MergeAlike(BaseTransform):  # type: ignore[misc]
@@ -37,10 +39,15 @@ class MergeAlike(BaseTransform):  # type: ignore[misc]
 
     Every attribute of nodes must be equal for two of them to be alike, not ``x`` alone, and
     every attribute of edges for two of those. ``DataLoader`` batches such graphs as any others.
+    Names say which those are (``x``, ``pos``, ``edge_attr``, …, others with ``node`` or ``edge`` in
+    them). One whose name does not, such as ``y``, and that has an entry for each node or edge, may
+    be about these or about the whole graph, and is refused unless ``levels`` says which.
 
     Args:
         rounds: Number of layers; by default as many as make a difference, exact for any number.
         repeat: Whether to repeat edges instead of counting them.
+        levels: What attributes belong to where their names do not say it, or say it wrongly: by
+            name ``"node"``, ``"edge"`` or ``"graph"``.
 
     Example:
         A star: the hub, and one leaf for all five.
@@ -54,23 +61,24 @@ class MergeAlike(BaseTransform):  # type: ignore[misc]
         tensor([0, 1, 1, 1, 1, 1])
     """
 
-    def __init__(self, rounds: int | None = None, *, repeat: bool = False) -> None:
+    def __init__(
+        self, rounds: int | None = None, *, repeat: bool = False, levels: Levels | None = None
+    ) -> None:
         if rounds is not None and (not isinstance(rounds, int) or rounds < 1):
             raise UsageError(
                 f"rounds: expected the number of layers, at least 1, or None, got {rounds!r}."
             )
         self.rounds = rounds
         self.repeat = repeat
+        self.levels = checked_levels(levels)
 
     def forward(self, data: Data) -> Data:
         """Return the graph with alike nodes merged."""
-        _check(data)
-        node_keys = [key for key, _ in data if key != "edge_index" and data.is_node_attr(key)]
-        edge_keys = [key for key, _ in data if key != "edge_index" and data.is_edge_attr(key)]
+        node_keys, edge_keys = self._read(data)
         small = _merged(
             data.edge_index,
             _kinds(data, node_keys, int(data.num_nodes)),
-            _kinds(data, edge_keys, data.num_edges) if edge_keys else None,
+            _kinds(data, edge_keys, data.edge_index.shape[1]) if edge_keys else None,
             self.rounds,
         )
         edge_index, edge = small.edge_index, small.edge
@@ -87,9 +95,35 @@ class MergeAlike(BaseTransform):  # type: ignore[misc]
             data.edge_times, data.edge_weight = small.edge_times, _weight(data, small.edge_times)
         return data
 
+    def _read(self, data: Data) -> tuple[list[str], list[str]]:
+        """Return the attributes of nodes and those of edges; raise if they cannot be merged."""
+        data = checked_graph(data, "Merge")
+        if "times" in data:
+            raise UsageError(
+                "data: has an attribute 'times': it seems to have been merged already."
+            )
+        num_nodes = int(data.num_nodes)
+        checked_ends(data, num_nodes)
+        counts: dict[Level, int] = {"node": num_nodes, "edge": data.edge_index.shape[1]}
+        levels = levels_of(data, counts, self.levels, asked=("node", "edge"))
+        for key, level in levels.items():
+            if level == "graph" and key not in self.levels and holds_nodes(key, data[key]):
+                raise UsageError(
+                    f"{key}: by its name it holds numbers of nodes, which merging changes. Take it "
+                    f"out, and put data.merged_index[{key}] in afterwards; or leave it as it is, "
+                    f"with levels={{{key!r}: 'graph'}}."
+                )
+        node_keys, edge_keys = (
+            [key for key, level in levels.items() if level == wanted] for wanted in ("node", "edge")
+        )
+        check_rows(data, node_keys, "node")
+        check_rows(data, edge_keys, "edge")
+        return node_keys, edge_keys
+
     def __repr__(self) -> str:
         repeat = ", repeat=True" if self.repeat else ""
-        return f"{type(self).__name__}(rounds={self.rounds}{repeat})"
+        levels = f", levels={self.levels}" if self.levels else ""
+        return f"{type(self).__name__}(rounds={self.rounds}{repeat}{levels})"
 
 
 def merged_graph(data: Data) -> Graph:
@@ -194,31 +228,8 @@ def _kinds(data: Data, keys: list[str], count: int) -> Tensor:
     kinds = torch.zeros(count, dtype=torch.int64, device=data.edge_index.device)
     for key in keys:
         value = data[key]
-        if not isinstance(value, Tensor):
-            raise UsageError(
-                f"{key}: expected a tensor, got {type(value).__name__} with an entry for each node "
-                "or edge. Turn it into a tensor, or remove it before merging."
-            )
         rows = value.movedim(data.__cat_dim__(key, value), 0).unsqueeze(-1).flatten(1)
         if rows.numel() > 0:
             distinct, number = torch.unique(rows, dim=0, return_inverse=True)
             kinds = torch.unique(kinds * len(distinct) + number, return_inverse=True)[1]
     return kinds
-
-
-def _check(data: Any) -> None:
-    if isinstance(data, Batch):
-        raise UsageError(
-            "data: got a Batch. Merge each graph, and batch those: as a data set's pre_transform."
-        )
-    if not isinstance(data, Data):
-        raise UsageError(
-            f"data: expected a torch_geometric.data.Data, got {type(data).__name__}. "
-            "Graphs of several types are not supported."
-        )
-    if data.edge_index is None:
-        raise UsageError(
-            "data: has no edge_index. Where it has an adj_t, merge before ToSparseTensor."
-        )
-    if "times" in data:
-        raise UsageError("data: has an attribute 'times': it seems to have been merged already.")

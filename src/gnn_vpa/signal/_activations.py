@@ -1,5 +1,6 @@
 """Which activation a Linear layer's input comes from, and what it does to a variance of 1."""
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType
 
@@ -27,17 +28,43 @@ _PROBABILITY = "sigmoid"  # beside another activation it makes probabilities, at
 def gain(activation: Activation) -> float:
     """Return the factor that gives a normal variable of variance 1, activated, mean square 1.
 
-    ``1 / sqrt(E f(z)^2)``: ``sqrt(2)`` for ReLU (He), 1 for the identity (LeCun).
+    ``1 / sqrt(E f(z)^2)``: ``sqrt(2)`` for ReLU (He), 1 for the identity (LeCun). Of an activation
+    with a slope for each channel it is the mean over them that counts: a sum over all of them does.
     """
     weights = activation.parameters() if isinstance(activation, nn.Module) else iter(())
     device = getattr(next(weights, None), "device", None)
     z = torch.linspace(-10, 10, 4001, dtype=torch.float64, device=device)
     density = torch.exp(-z.square() / 2)
     with torch.no_grad():
-        mean_square = (activation(z.float()).double().square() * density).sum() / density.sum()
+        squares = _activated(activation, z.float()).double().square()
+    mean_square = (squares * density).sum() / density.sum()
     if not mean_square > 0:
         raise UsageError("activation: it makes everything 0, so that no weights could help.")
     return float(mean_square.rsqrt())
+
+
+def _activated(activation: Activation, z: Tensor) -> Tensor:
+    """Return the root mean square, over the channels that it has, of ``f(z)``, in float32."""
+    if isinstance(activation, nn.PReLU) and type(activation).forward is nn.PReLU.forward:
+        slope = activation.weight.float()
+        return torch.where(z > 0, z, z * slope.square().mean().sqrt())
+    if isinstance(activation, nn.Module):
+        activation = copy.deepcopy(activation).float()  # its own type may have three digits
+    try:
+        out = activation(z)
+    except Exception as error:
+        raise UsageError(
+            f"activation: {name_of(activation)} fails on {len(z):,} numbers in a row with "
+            f"{type(error).__name__}: {error}. Pass a function of a tensor of any shape, entry by "
+            "entry, such as init_(model, activation='relu')."
+        ) from error
+    if not isinstance(out, Tensor) or out.shape != z.shape:
+        got = list(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        raise UsageError(
+            f"activation: {name_of(activation)} makes {got} of a tensor of the shape "
+            f"{list(z.shape)}. Pass a function that keeps the shape, entry by entry."
+        )
+    return out
 
 
 def named(activation: str) -> Activation:

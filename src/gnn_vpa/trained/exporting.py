@@ -13,7 +13,7 @@ import torch.fx.experimental._config as _sizes
 from torch import Tensor, nn
 
 from ..errors import GnnVpaError, UsageError
-from ..files import replacing
+from ..files import refuse_folder, replacing
 from ..nn import Model
 from ..training.own import Adapter, Inputs
 from .fingerprint import sample
@@ -77,7 +77,7 @@ def export_model(model: TrainedModel, path: str | os.PathLike[str], format: Form
         format: ``"pt2"`` (``torch.export``) or ``"onnx"``, where the exporter is installed.
 
     Raises:
-        UsageError: There is no such format, or what it needs is not installed.
+        UsageError: There is no such format, what it needs is not installed, or `path` is a folder.
         GnnVpaError: The network cannot be exported.
 
     Example:
@@ -100,6 +100,7 @@ def export_model(model: TrainedModel, path: str | os.PathLike[str], format: Form
             f"format: onnx needs {' and '.join(lacking)}, which PyTorch's exporter is made of: "
             "pip install 'gnn-vpa[onnx]', or use --format pt2"
         )
+    refuse_folder(path, f"model.{format}")
     program = _exported(model)
     with replacing(Path(path)) as part:
         if format == "pt2":

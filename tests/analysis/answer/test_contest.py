@@ -152,6 +152,30 @@ def test_the_same_difference_on_every_fold_needs_enough_folds() -> None:
     assert contest([Folds(np.repeat(equal, 10, axis=0), 1, SHARE)])[0].beaten
 
 
+def test_signs_are_counted_where_there_are_differences() -> None:
+    """Ten folds of a data set on which both are the same say nothing of three of another."""
+    same, apart = np.full((10, 2), 0.5), np.repeat([[0.6, 0.5]], 3, axis=0)
+    assert not contest([Folds(same, 1, SHARE), Folds(apart, 1, SHARE)])[1].beaten
+    enough = np.repeat([[0.6, 0.5]], 5, axis=0)
+    assert contest([Folds(same, 1, SHARE), Folds(enough, 1, SHARE)])[1].beaten
+
+
+def test_repeats_of_equal_differences_help_by_their_signs() -> None:
+    """Two signs are not enough, nor four (1/16); six are."""
+    scores = np.repeat([[0.75, 0.5]], 2, axis=0)
+    assert not contest([Folds(scores, 1, SHARE)])[1].beaten
+    assert helps([Folds(scores, 1, SHARE)], 0, 1).repeats == 3
+    assert not contest([Folds(np.tile(scores, (2, 1)), 2, SHARE)])[1].beaten
+    assert contest([Folds(np.tile(scores, (3, 1)), 3, SHARE)])[1].beaten
+
+
+def test_equal_means_have_the_first_for_their_leader_whatever_their_last_bits() -> None:
+    scores = np.array([[0.1, 0.3], [0.2, 0.2], [0.3, 0.1]])
+    scores[:, 1] += [0, 1e-16, 0]
+    first, second = contest([Folds(scores, 1, SHARE)])
+    assert (first.cost, second.cost) == (0.0, 0.0)
+
+
 def test_one_fold_tells_nothing() -> None:
     found = contest([Folds(np.array([[0.5, 0.9]]), 1, SHARE)])
     assert not any(standing.beaten for standing in found)

@@ -7,10 +7,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch_geometric.nn import GCN, GCNConv, GraphConv, Sequential
+from torch_geometric.nn import GCN, GATConv, GCNConv, GraphConv, Sequential
 
 import gnn_vpa
 from gnn_vpa import GnnVpaError, UsageError
+from gnn_vpa.signal.probing._numbers import times
 
 from .conftest import Sample
 
@@ -243,12 +244,71 @@ def test_edges_that_leave_the_graph_are_the_models_error() -> None:
         gnn_vpa.probe(GraphConv(8, 4), torch.randn(3, 8), torch.tensor([[0, 9], [1, 2]]))
 
 
-@pytest.mark.parametrize("nodes", [0, 1])
-def test_graphs_of_no_node_and_of_one(nodes: int) -> None:
-    model = Sequential("x, e", [(GCNConv(8, 4), "x, e -> x"), nn.ReLU()])
+LAYERS = {
+    "plain": lambda: GraphConv(8, 8),
+    "loops": lambda: GCNConv(8, 8),
+    "attention": lambda: GATConv(8, 8, add_self_loops=False),
+    "fused": lambda: gnn_vpa.convert(GraphConv(8, 8))[0],
+    "fused loops": lambda: gnn_vpa.convert(GCNConv(8, 8))[0],
+    "fused attention": lambda: gnn_vpa.convert(GATConv(8, 8, add_self_loops=False))[0],
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_graph_without_nodes_keeps_no_scale(layer: str, layers: int) -> None:
+    model = Sequential("x, e", [(LAYERS[layer](), "x, e -> x") for _ in range(layers)])
+    report = gnn_vpa.probe(model, torch.randn(0, 8), torch.empty(2, 0, dtype=torch.int64))
+    assert report.steps[-1].shape == (0, 8)
+    assert report.findings == ()
+    assert report.verdict.startswith("There are no nodes: module_0, aggregation, has the shape [0,")
+    assert "keeps" not in report.verdict
+
+
+def test_no_rows_at_all_keep_no_scale() -> None:
+    layers = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
+    verdict = gnn_vpa.probe(layers, torch.randn(0, 8)).verdict
+    assert verdict.startswith("There are no nodes: (input), input, has the shape [0, 8].")
+
+
+@pytest.mark.parametrize("name", ["gin", "gcn", "gat"])
+def test_a_model_of_a_graph_without_nodes_is_measured_behind_them(name: str) -> None:
+    """The graph's result is made of biases."""
+    model = gnn_vpa.build_model(name, 8, 2)
+    edges, batch = torch.empty(2, 0, dtype=torch.int64), torch.empty(0, dtype=torch.int64)
+    graph, readout = gnn_vpa.Graph(edges, 0), gnn_vpa.Graph.readout(batch, 1)
+    report = gnn_vpa.probe(model, torch.randn(0, 8), graph, readout)
+    assert "keeps its scale" not in report.verdict
+    assert report.findings or "There are no nodes" in report.verdict
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("nodes", [1, 5])
+def test_a_graph_without_edges_has_no_aggregation_to_blame(layer: str, nodes: int) -> None:
+    model = Sequential("x, e", [(LAYERS[layer](), "x, e -> x")])
     report = gnn_vpa.probe(model, torch.randn(nodes, 8), torch.empty(2, 0, dtype=torch.int64))
-    assert report.steps[-1].shape == (nodes, 4)
-    assert report.verdict
+    assert report.steps[-1].shape == (nodes, 8)
+    assert f"variance {times(0)}" not in report.verdict
+    assert report.verdict.endswith(
+        "No node has a neighbour: there are no edges, or self-loops alone. So nothing can be said "
+        "of the aggregation."
+    )
+
+
+def test_the_layers_without_edges_are_named_among_others(sample: Sample) -> None:
+    steps = [(GraphConv(8, 8, aggr="mean"), "x, e -> x"), (GraphConv(8, 8), "x, none -> x")]
+    model = Sequential("x, e, none", steps)
+    none = torch.empty(2, 0, dtype=torch.int64)
+    verdict = gnn_vpa.probe(model, sample.x, sample.edge_index, none).verdict
+    assert "module_1 (GraphConv)" not in verdict
+    assert "No node has a neighbour in module_1: " in verdict
+
+
+def test_many_self_loops_are_still_blamed() -> None:
+    loops = torch.arange(50).repeat(2, 30)
+    model = Sequential("x, e", [(GraphConv(8, 8), "x, e -> x")])
+    report = gnn_vpa.probe(model, torch.randn(50, 8), loops)
+    assert report.findings[0].value == pytest.approx(900, rel=1e-3)
 
 
 def test_integers_are_given_and_embedded() -> None:

@@ -142,6 +142,9 @@ def test_the_frame_tells_the_training_step(sample: Sample, tmp_path: Path) -> No
     figure = signal.plot(tmp_path / "training.png")
     assert (tmp_path / "training.png").stat().st_size > 1000
     assert len(figure.axes[0].get_lines()) == 3  # layers
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(gnn_vpa.UsageError, match=r"folder is a folder: .*folder/training\.png"):
+        signal.plot(tmp_path / "folder")
     assert str(signal).startswith("Step 0\n")
     assert signal.verdict.startswith("At step 0: ")
 

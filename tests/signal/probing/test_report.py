@@ -89,6 +89,26 @@ def test_a_picture_is_drawn_and_written(report: Report, tmp_path: Path) -> None:
     assert path.read_text().lstrip().startswith("<?xml")
 
 
+def test_a_folder_is_no_file_and_nothing_is_written_beside_it(
+    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told before anything is drawn, and before remedies are tried."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    for module, name in (("_page", "render"), ("_figure", "draw")):
+        monkeypatch.setattr(f"gnn_vpa.signal.probing.{module}.{name}", None)
+    for write, like in ((report.plot, "signal.png"), (report.to_html, "signal.html")):
+        with pytest.raises(gnn_vpa.UsageError, match=f"results is a folder: .*results/{like}"):
+            write(folder)
+    assert [*tmp_path.rglob("*")] == [folder]
+
+
+def test_a_picture_of_no_known_kind_is_refused_in_our_words(report: Report, tmp_path: Path) -> None:
+    with pytest.raises(gnn_vpa.UsageError, match=r"signal\.bmpp: .* must end in .*\.png"):
+        report.plot(tmp_path / "signal.bmpp")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_model_without_a_graph_is_drawn_too() -> None:
     report = gnn_vpa.probe(nn.Linear(4, 4), torch.randn(5, 4))
     assert "no message passing" in str([t.get_text() for t in report.plot().axes[2].texts])

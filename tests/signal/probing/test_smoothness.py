@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 from torch import Tensor
@@ -34,6 +36,46 @@ def test_it_equals_the_definitions(
     energy, distance = by_hand(x, edge_index)
     assert float(found.dirichlet) == pytest.approx(energy, rel=1e-6)
     assert float(found.distance) == pytest.approx(distance, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0, 100.0])
+@pytest.mark.parametrize("power", [-40, -30, -24, -19, -10, 0, 10, 19, 30, 35])
+def test_it_knows_no_scale(power: int, mean: float, generator: torch.Generator) -> None:
+    """Products of such numbers are beyond float32, and of smaller ones not even its quotients."""
+    edge_index = torch.randint(60, (2, 500), generator=generator)
+    x = (mean + torch.randn(70, 8, generator=generator).double()) * 10.0**power
+    x = x.float()
+    before = x.clone()
+    found = measured(x, edge_index)
+    assert found is not None
+    assert torch.equal(x, before)
+    energy, distance = by_hand(x, edge_index)
+    assert float(found.dirichlet) == pytest.approx(energy, rel=1e-6, abs=0)
+    assert float(found.distance) == pytest.approx(distance, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("power", [-200, 200, 307])
+def test_squares_beyond_float64_leave_the_distance(power: int) -> None:
+    pair = torch.tensor([[0, 1], [1, 0]])
+    found = measured(
+        torch.tensor([[3.0, 4.0], [4.0, 3.0]], dtype=torch.float64) * 10.0**power, pair
+    )
+    assert found is not None
+    assert float(found.distance) == pytest.approx(1 - 24 / 25)
+    assert float(found.dirichlet) == (0 if power < 0 else math.inf)  # 1e-400 is 0
+
+
+def test_nodes_of_very_different_scale_all_have_a_direction() -> None:
+    found = measured(torch.tensor([[1e30, 0.0], [0.0, 1e-40]]), torch.tensor([[0, 1], [1, 0]]))
+    assert found is not None
+    assert float(found.distance) == pytest.approx(1)
+    assert float(found.dirichlet) == pytest.approx(1e60)
+
+
+def test_features_of_no_width_have_no_energy() -> None:
+    found = measured(torch.ones(2, 0), torch.tensor([[0, 1], [1, 0]]))
+    assert found is not None
+    assert float(found.dirichlet) == 0
 
 
 def test_equal_features_have_neither_energy_nor_distance() -> None:

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, field
 
 from ..measure import Measure, measure
-from ..resampled import SAME
 from ..settings import Setting
 
 
@@ -17,7 +16,7 @@ class Candidate:
     Args:
         name: the aggregation.
         score: its mean, as tables print it.
-        cost: how much worse it is than the best mean; 0 for that one.
+        cost: how much worse it is than the best mean; 0 for that one, and for what has the same.
         low: it costs at least this, with 95 % confidence; 0 where it may be the best.
         high: it costs at most this against the true best; NaN where that is not known.
         half: half of the interval of its difference to the best mean; NaN where it is not known.
@@ -118,7 +117,7 @@ class Choice:
     @property
     def tied(self) -> tuple[str, ...]:
         """The aggregations of the best mean: one, or several with the same score."""
-        return tuple(c.name for c in self.candidates if math.isclose(c.cost, 0, abs_tol=SAME))
+        return tuple(c.name for c in self.candidates if not c.cost)
 
     @property
     def avoid(self) -> tuple[str, ...]:

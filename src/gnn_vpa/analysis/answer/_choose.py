@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..format import listing, number
 from ..measure import Measure, measure_of
 from ..resampled import corrected_mean
+from ..rounding import largest
 from ..settings import Setting
 from ..style import BASELINES, DATASETS, MODELS, in_order
 from ..summary import ONE_CLASS, fold_scores, summarise, tested_per_trained
@@ -91,7 +92,7 @@ def _on_one(
         (of_set["model"] == model) & (of_set["aggregation"] == found.candidates[0].name)
     ].set_index(["repeat", "fold"])["score"]
     share = entered.folds.test_per_train
-    said = [_beside(found, BASELINES[n], leader - part, share) for n, part in baselines.items()]
+    said = [_beside(found, BASELINES[n], leader, part, share) for n, part in baselines.items()]
     return replace(found, cautions=(*found.cautions, *filter(None, said)))
 
 
@@ -118,7 +119,7 @@ def _over_all(
         columns = [entered.names.index(name) for name in names]
         scores = entered.folds.scores[:, columns]
         if metric.has_unit and scores.size:
-            scores = 100 * scores / abs(scores.mean())
+            scores = 100 * scores / (abs(scores.mean()) or 1.0)  # 0 where nobody errs
         data.append(replace(entered.folds, scores=scores))
     whole = Choice(
         setting, model, datasets, sum(len(folds.scores) for folds in data),
@@ -153,9 +154,12 @@ def _compared(
     return replace(choice, default=taken, why=why, surer=surer(choice, names, data))
 
 
-def _beside(choice: Choice, baseline: str, lead: pd.Series, share: float) -> str:
+def _beside(
+    choice: Choice, baseline: str, leader: pd.Series, theirs: pd.Series, share: float
+) -> str:
     """Say of a baseline that the best network does not beat it; nothing where it does."""
-    estimate = corrected_mean(choice.measure.sign * lead.dropna().to_numpy(), share)
+    lead = choice.measure.sign * (leader - theirs).dropna()
+    estimate = corrected_mean(lead.to_numpy(), share, size=largest(leader, theirs))
     low, high = estimate.interval()
     if math.isnan(low) or low > 0:
         return ""

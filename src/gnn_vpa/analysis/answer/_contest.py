@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..resampled import SAME, Estimate, average, corrected_mean
+from ..resampled import Estimate, average, corrected_mean
+from ..rounding import largest, last_bits, settled
 
 ALPHA = 0.05
 _DRAWS = 4000
@@ -39,18 +40,13 @@ class Folds:
         test_per_train: see `corrected_mean`.
 
     Example:
-        >>> Folds(np.array([[0.7, 0.8], [0.6, 0.9]]), 1, 0.125).per_repeat
-        2.0
+        >>> Folds(np.array([[0.7, 0.8], [0.6, 0.9]]), 1, 0.125).scores.shape
+        (2, 2)
     """
 
     scores: Scores
     repeats: int
     test_per_train: float
-
-    @property
-    def per_repeat(self) -> float:
-        """Folds of one repeat."""
-        return len(self.scores) / self.repeats
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ class Standing:
 
     Args:
         mean: its score, averaged over folds and then data sets; larger is better.
-        cost: how much worse than the leader; 0 for the leader.
+        cost: how much worse than the leader; 0 for the leader and for what has the same mean.
         half: how far chance may move the difference, either way; NaN where that is not known.
         low: the cost is at least this, in 95 of 100 such experiments; 0 where it may be the best.
         high: the cost against the true best is at most this; NaN where that is not known.
@@ -95,13 +91,14 @@ def contest(data: Sequence[Folds], alpha: float = ALPHA) -> list[Standing]:
         [True, False, False]
     """
     means = np.mean([folds.scores.mean(axis=0) for folds in data], axis=0)
-    leader = int(means.argmax())
-    order = sorted(range(len(means)), key=lambda i: -means[i])
+    level = settled(means, last_bits(largest(*(folds.scores for folds in data))))
+    leader = int(level.argmax())
+    order = sorted(range(len(level)), key=lambda i: -level[i])
     rivals = len(means) - 1
     halves, beaten, lows = {}, {}, {}
     for i in order[1:]:
         lead = difference(data, leader, i)
-        halves[i] = margin(lead, rivals, alpha, _folds(data))
+        halves[i] = margin(lead, rivals, alpha)
         beaten[i] = lead.mean > halves[i]  # False where it is NaN
         lows[i] = max(lead.mean - halves[i], 0.0) if beaten[i] else 0.0
     if rivals:
@@ -110,7 +107,7 @@ def contest(data: Sequence[Folds], alpha: float = ALPHA) -> list[Standing]:
     return [
         Standing(
             mean=float(means[i]),
-            cost=float(means[leader] - means[i]),
+            cost=float(means[leader] - means[i]) if level[i] < level[leader] else 0.0,
             half=halves.get(i, math.nan),
             low=lows.get(i, 0.0),
             high=_most(data, i, unbeaten, rivals, alpha),
@@ -124,17 +121,21 @@ def difference(data: Sequence[Folds], first: int, second: int) -> Estimate:
     """How far one candidate is ahead of another, averaged over data sets."""
     return average(
         [
-            corrected_mean(folds.scores[:, first] - folds.scores[:, second], folds.test_per_train)
+            corrected_mean(
+                folds.scores[:, first] - folds.scores[:, second],
+                folds.test_per_train,
+                size=largest(folds.scores[:, [first, second]]),
+            )
             for folds in data
         ]
     )
 
 
-def margin(lead: Estimate, rivals: int, alpha: float, folds: int) -> float:
+def margin(lead: Estimate, rivals: int, alpha: float) -> float:
     """How large a lead chance may make; NaN where one fold is all there is.
 
-    Differences that are the same on all folds have no variance to tell. Then their sign is all that
-    is used: chance gives n equal signs with probability 2^-n. A difference of 0 has not even that.
+    Differences that are the same on all folds have no variance to tell. Then their signs are all
+    that is used (`Estimate.p_signs`). A difference of 0 has not even that.
     """
     from scipy.special import stdtrit
 
@@ -142,8 +143,7 @@ def margin(lead: Estimate, rivals: int, alpha: float, folds: int) -> float:
         return math.nan
     level = alpha / max(rivals, 1)
     if lead.variance == 0:
-        has_sign = abs(lead.mean) > SAME
-        return 0.0 if has_sign and 0.5**folds <= level else math.inf
+        return 0.0 if lead.p_signs <= level else math.inf
     return float(stdtrit(lead.dof, 1 - level)) * math.sqrt(lead.variance)
 
 
@@ -164,13 +164,9 @@ def leading(data: Sequence[Folds]) -> Scores:
         mean = folds.scores.mean(axis=0)
         stretch = math.sqrt((1 + n * folds.test_per_train) * n / (n - 1))
         total += mean + stretch * (drawn - mean)
-    best = np.isclose(total, total.max(axis=1, keepdims=True), rtol=0, atol=1e-9)
+    best = total >= total.max(axis=1, keepdims=True) - last_bits(largest(total))
     shares: Scores = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
     return shares
-
-
-def _folds(data: Sequence[Folds]) -> int:
-    return sum(len(folds.scores) for folds in data)
 
 
 def _most(data: Sequence[Folds], i: int, unbeaten: list[int], rivals: int, alpha: float) -> float:
@@ -179,7 +175,7 @@ def _most(data: Sequence[Folds], i: int, unbeaten: list[int], rivals: int, alpha
     for j in unbeaten:
         if j != i:
             lead = difference(data, j, i)
-            most.append(lead.mean + margin(lead, rivals, alpha, _folds(data)))
+            most.append(lead.mean + margin(lead, rivals, alpha))
     return math.nan if any(map(math.isnan, most)) else max(most)
 
 
@@ -207,38 +203,43 @@ def helps(data: Sequence[Folds], leader: int, i: int, alpha: float = ALPHA) -> H
     """Say what would tell a candidate from the leader.
 
     More repeats make 1/n of the corrected variance smaller and leave test/train as it is, so that
-    for a small difference no number of them is enough. More graphs make all of it smaller.
+    for a small difference no number of them is enough. More graphs make all of it smaller. Of
+    differences that are the same on every fold, repeats make more signs.
 
     Example:
         >>> scores = np.array([[0.80, 0.79], [0.82, 0.80], [0.79, 0.80], [0.81, 0.79]])
         >>> helps([Folds(scores, 1, 0.125)], 0, 1).repeats
         6
     """
-    from scipy.special import stdtrit
-
-    lead = difference(data, leader, i)
     rivals = data[0].scores.shape[1] - 1
-    spreads = [
-        float(np.var(folds.scores[:, leader] - folds.scores[:, i], ddof=1)) for folds in data
-    ]
+    leads = [difference([folds], leader, i) for folds in data]
+    lead = average(leads)
     if lead.mean <= 0:
         return Help(None, math.inf)
 
     def wanted(repeats: int) -> float:
         """The margin with so many repeats."""
-        estimates = [
-            Estimate(
-                0.0,
-                (1 / (repeats * folds.per_repeat) + folds.test_per_train) * spread,
-                repeats * folds.per_repeat - 1,
-            )
-            for folds, spread in zip(data, spreads, strict=True)
+        several = [
+            _repeated(own, folds, repeats / folds.repeats)
+            for own, folds in zip(leads, data, strict=True)
         ]
-        both = average(estimates)
-        return float(stdtrit(both.dof, 1 - alpha / rivals)) * math.sqrt(both.variance)
+        return margin(average(several), rivals, alpha)
 
     now = max(folds.repeats for folds in data)
     enough = None
     if wanted(MOST_REPEATS) < lead.mean:
         enough = next(r for r in range(now + 1, MOST_REPEATS + 1) if wanted(r) < lead.mean)
     return Help(enough, (wanted(now) / lead.mean) ** 2)
+
+
+def _repeated(lead: Estimate, folds: Folds, times: float) -> Estimate:
+    """What a lead would be with so many times the repeats, if folds go on as they are."""
+    now = len(folds.scores)
+    share = folds.test_per_train
+    return replace(
+        lead,
+        variance=lead.variance * (1 / (times * now) + share) / (1 / now + share),
+        dof=times * now - 1,
+        above=round(times * lead.above),
+        below=round(times * lead.below),
+    )

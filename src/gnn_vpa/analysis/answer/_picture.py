@@ -69,7 +69,8 @@ def _span(choice: Choice) -> tuple[float, float]:
         for side in (-1, 1)
     ]
     low, high = min(ends), max(ends)
-    return (low, high) if high > low else (low - 1, high + 1)
+    reach = 1.0 if choice.measure.is_share else 0.01 * abs(low) or 1.0
+    return (low, high) if high > low else (low - reach, high + reach)
 
 
 def _axis(choice: Choice, x: Scale, top: float, bottom: float) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..format import listing
-from ..resampled import SAME
+from ..rounding import largest, last_bits
 from ._choice import Choice
 from ._contest import MOST_REPEATS, Folds, difference, helps
 from ._words import called
@@ -63,10 +63,8 @@ def surer(choice: Choice, names: Sequence[str], data: Sequence[Folds]) -> tuple[
 
 def _alike(data: Sequence[Folds], first: int, second: int) -> bool:
     """Whether two candidates have the same score on every fold."""
-    return all(
-        np.allclose(folds.scores[:, first], folds.scores[:, second], rtol=0, atol=SAME)
-        for folds in data
-    )
+    pairs = (folds.scores[:, [first, second]] for folds in data)
+    return all(bool((np.ptp(pair, axis=1) <= last_bits(largest(pair))).all()) for pair in pairs)
 
 
 def dominated(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...aggregations import AGGREGATIONS
 from ...escape import printable
-from ...files import write_whole
+from ...files import refuse_folder, write_whole
 from ..answer import summary, warnings
 from ..format import listing
 from ..once import remembering
@@ -133,5 +133,6 @@ def write_report(
         ...     write_report(pd.DataFrame(), pd.DataFrame(), {}, f"{folder}/report.html").name
         'report.html'
     """
+    refuse_folder(path, "report.html")
     write_whole(path, render_report(folds, curves, provenance, signals, ceiling))
     return Path(path)

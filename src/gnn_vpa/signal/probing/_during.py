@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ...errors import UsageError
-from ...files import save_figure
+from ...files import refuse_folder, save_figure
 from ._hooks import layers, unseen, watched
 from ._inputs import arguments, atlas_of, real_tensor
 from ._recorder import Recorder
@@ -105,9 +105,14 @@ class Watch:
 
         Args:
             path: A file to write it to as well; its ending says as what.
+
+        Raises:
+            UsageError: The path is a folder, or ends in what is not drawn.
         """
         from ._figure import draw_training
 
+        if path is not None:
+            refuse_folder(path, "training.png")
         series = [(step, layers_of(report.steps)) for step, report in self.reports]
         figure = draw_training(series)
         if path is not None:

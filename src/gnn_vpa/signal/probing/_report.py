@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import UsageError
 from ...escape import printable
-from ...files import save_figure, write_whole
+from ...files import refuse_folder, save_figure, write_whole
 from . import _frame, _table
 from ._run import Kept, Loss
 from ._step import Step
@@ -88,18 +88,29 @@ class Report:
 
         Args:
             path: A file to write it to as well; its ending says as what.
+
+        Raises:
+            UsageError: The path is a folder, or ends in what is not drawn.
         """
         from ._figure import draw
 
+        if path is not None:
+            refuse_folder(path, "signal.png")
         figure = draw(self.steps)
         if path is not None:
             save_figure(figure, path)
         return figure
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Return a page that needs nothing else; write it to a file if one is named."""
+        """Return a page that needs nothing else; write it to a file if one is named.
+
+        Raises:
+            UsageError: The path is a folder.
+        """
         from ._page import render
 
+        if path is not None:  # before remedies are tried, which takes a while
+            refuse_folder(path, "signal.html")
         page = render(self)
         if path is not None:
             write_whole(path, page)

@@ -97,9 +97,9 @@ def rows_of(x: Tensor, axis: int = 0, heads: int = 1, room: Room | None = None) 
 
 def largest_by_row(x: Tensor, heads: int = 1) -> Tensor:
     """Return the largest magnitude in each row, ``[rows, heads]``, of what is finite."""
-    x = x.detach().reshape(len(x), heads, -1)
     if x.numel() == 0:
-        return x.new_zeros(x.shape[:2], dtype=torch.float64)
+        return x.new_zeros(len(x), heads, dtype=torch.float64)
+    x = x.detach().reshape(len(x), heads, -1)
     largest = torch.maximum(-x.amin(-1), x.amax(-1))
     if not x.is_cpu or not bool(largest.isfinite().all()):
         largest = x.where(x.isfinite(), 0).abs().amax(-1)

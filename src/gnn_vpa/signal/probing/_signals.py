@@ -85,7 +85,7 @@ class Signals:
             rows = self._rows(done.x, by_row=True).taken(flows.source).repeated(flows.times)
             signal = Signal(Sums.of(rows, flows.groups), flows.groups)
         else:
-            weight = done.weight.view(len(done.weight), -1)
+            weight = done.weight.unsqueeze(-1).flatten(1)  # [edges, heads], of no edges too
             rows = self._rows(done.x, heads=weight.shape[1], by_row=True)
             rows = rows.taken(edges.source).weighted(weight)
             signal = Signal(Sums.of(rows, edges.messages), edges.messages)

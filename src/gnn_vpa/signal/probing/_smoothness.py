@@ -1,5 +1,6 @@
 """Oversmoothing: how different neighbours still are."""
 
+import math
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from ...ops import Graph, aggregate
 from ...ops.internal import weighted_sum
 
 _CLOSE = 0.05  # an energy below this share of its two parts has lost digits in float32
+_PLAIN = 20  # numbers up to 2^20 or 2^-20 are multiplied as they are
 
 
 class Smoothness(NamedTuple):
@@ -45,11 +47,16 @@ class Neighbours:
 
     def _energy(self, x: Tensor) -> Tensor:
         """Return ``sum_ij |x_i - x_j|^2``, with enough digits however alike neighbours are."""
+        if not x.is_cpu:
+            return self._difference(x)[1].clamp(min=0)
+        x, size = _levelled(x)
         # The same for all that are connected, the mean takes nothing away but rounding.
-        both, energy = self._difference(self._centred(x) if x.is_cpu else x)
-        if x.dtype == torch.float32 and bool(energy <= _CLOSE * both):
+        centred, rest = _levelled(self._centred(x))
+        both, energy = self._difference(centred)
+        energy = energy * rest * rest
+        if x.dtype == torch.float32 and bool(energy <= _CLOSE * rest * rest * both):
             _, energy = self._difference(x.double())
-        return energy.clamp(min=0)
+        return energy.clamp(min=0) * size * size
 
     def _difference(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the energy as a difference, and the number that is diminished.
@@ -64,9 +71,12 @@ class Neighbours:
 
     def _distance(self, x: Tensor) -> Tensor:
         """Return the mean average distance: the same product, of rows of length 1."""
+        if x.dtype == torch.float64 and x.is_cpu:
+            x, _ = _levelled(x)  # squares of these may be beyond float64
         lengths = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64)
-        inverse = torch.where(lengths > 0, lengths.reciprocal(), 0)
-        x = x * inverse.to(x.dtype).unsqueeze(1)
+        # By the root twice: 1 over a small length may be beyond the type, its root is not.
+        root = torch.where(lengths > 0, lengths.rsqrt(), 0).to(x.dtype).unsqueeze(1)
+        x = (x * root).mul_(root)
         cosine = weighted_sum(x, self._graph).mul_(x).sum(1) / self._received.clamp(min=1)
         some = self._received > 0
         return torch.where(some, 1 - cosine, 0).sum() / some.sum()
@@ -87,3 +97,21 @@ class Neighbours:
         matrix = csr_array((np.ones(len(col), np.int8), col, rowptr), shape=shape)
         labels = torch.from_numpy(connected_components(matrix, directed=False)[1]).long()
         return labels, Graph.readout(labels)
+
+
+def _levelled(x: Tensor) -> tuple[Tensor, float]:
+    """Return ``x / 2^k`` and ``2^k``, so that products of its largest numbers are ordinary ones.
+
+    Products of float32 below 1e-38 lose digits or become 0, from 1e38 on they are infinite. A power
+    of 2 takes nothing away, and most features are of ordinary size and need no copy.
+    """
+    if x.numel() == 0:
+        return x, 1.0
+    low, high = torch.aminmax(x)
+    largest = max(-float(low), float(high))
+    exponent = math.frexp(largest)[1] - 1 if math.isfinite(largest) else 0
+    if abs(exponent) <= _PLAIN:
+        return x, 1.0
+    # In two steps: the factor of a number such as 1e-40 is beyond float32.
+    half = exponent // 2
+    return (x * 2.0**-half).mul_(2.0 ** (half - exponent)), 2.0**exponent

@@ -67,6 +67,12 @@ def passing_gain(step: Step) -> float:
     return step.total_gain if step.step == "aggregation" else step.gain
 
 
+def has_no_neighbours(step: Step) -> bool:
+    """Tell whether a step aggregates for nodes of which none has a neighbour but itself."""
+    groups = step.by_degree if step.step == "aggregation" else ()
+    return len(groups) > 0 and all(group.high == 0 for group in groups)
+
+
 def titled(step: Step) -> str:
     """Name a step's layer, its class and its aggregation."""
     if step.step == "parameter":
@@ -143,6 +149,7 @@ def _strong_aggregation(steps: Steps) -> Iterator[Symptom]:
         if step.step in ("aggregation", "readout")
         and not math.isnan(gain := passing_gain(step))
         and _distance(gain) > math.log(_STRONG)
+        and not (has_no_neighbours(step) and step.forward.largest == 0)  # no edge, no message
     }
     for kind in ("aggregation", "readout"):
         found = {step: gain for step, gain in gains.items() if step.step == kind}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ._numbers import number, times
 from ._remedies import trials
 from ._run import Kept, Loss, observe
 from ._step import Step
-from ._symptoms import Symptom, layers_of, symptoms
+from ._symptoms import Symptom, has_no_neighbours, layers_of, symptoms
 
 _HELPS = 0.5  # a remedy that leaves at most this share of what is wrong is worth naming
 _GOOD = 0.25  # after one that leaves at most this share no other is tried
@@ -57,13 +57,43 @@ def find(steps: Sequence[Step], kept: Kept | None, loss: Loss | None) -> tuple[F
 
 def words(steps: Sequence[Step], findings: Sequence[Finding], notes: Iterable[str]) -> str:
     """Return all that there is to say, a paragraph each."""
-    lines = [finding.text for finding in findings] or [_healthy(steps)]
+    empty = _without_nodes(steps)
+    lines = [finding.text for finding in findings] or [empty or _healthy(steps)]
     if not any(step.step in ("aggregation", "readout") for step in steps):
         lines.append(
             "No message passing was seen (no layer of PyG's MessagePassing, no aggregation of "
             "gnn_vpa): there is nothing to tell by degree."
         )
+    if empty is None:
+        lines += _without_neighbours(steps)
     return "\n".join([*lines, *notes])
+
+
+def _without_nodes(steps: Sequence[Step]) -> str | None:
+    """Say that there was nothing to measure, if there was not."""
+    aggregations = [step for step in steps if step.step == "aggregation"]
+    # What comes behind the nodes has numbers all the same: graphs without nodes get the biases.
+    known = aggregations[:1] or steps
+    if not known or any(step.forward.count for step in known):
+        return None
+    first = known[0]
+    return (
+        f"There are no nodes: {first.name}, {first.step}, has the shape {list(first.shape)}. So "
+        "nothing can be said of the signal."
+    )
+
+
+def _without_neighbours(steps: Sequence[Step]) -> Iterator[str]:
+    """Say of aggregations that have nothing to aggregate that they have not been seen at work."""
+    aggregations = [step for step in steps if step.step == "aggregation"]
+    idle = [step for step in aggregations if has_no_neighbours(step)]
+    if not idle:
+        return
+    where = "" if idle == aggregations else f" in {', '.join(step.name for step in idle)}"
+    yield (
+        f"No node has a neighbour{where}: there are no edges, or self-loops alone. So nothing can "
+        f"be said of the aggregation{' there' if where else ''}."
+    )
 
 
 def _left(symptom: Symptom, value: float) -> float:
