@@ -12,8 +12,9 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime.jit import JITFunction
 
 from gnn_vpa.nn import LaneRows, _attention_kernels, _bias_kernels, _mlp_kernels, _norm_kernels
-from gnn_vpa.ops import _triton
+from gnn_vpa.ops import _triton, _triton_edges
 from gnn_vpa.ops._csr import CSR
+from gnn_vpa.ops._ungrouped import UngroupedEdges
 from gnn_vpa.training import _fill_kernels
 from gnn_vpa.training.fill import FilledRows
 from gnn_vpa.training.plan import LevelSlots, LinkSlots
@@ -122,9 +123,32 @@ def fill(dtype: torch.dtype) -> None:
     _fill_kernels.links(table, links, (level, level), (filled, filled), numbers[:3], 40)
 
 
+def ungrouped(dtype: torch.dtype) -> None:
+    ends, fault = torch.zeros(25, dtype=torch.long), torch.zeros(1, dtype=torch.long)
+    edges = UngroupedEdges(ends, ends, 25, 9, 9, is_listed=True)
+    of_all = _triton_edges.count(edges, fault, apart=False)
+    apart = _triton_edges.count(edges, fault, apart=True)
+    for width in (1, 7, 64, 100):
+        x = torch.ones(9, width, dtype=dtype)
+        for is_back in (False, True):
+            for exponent in (0.0, 0.5, 1.0, 0.3):
+                for own, eps in (("none", None), ("eps", x[0])):
+                    _triton_edges.sum_along(x, edges, of_all, exponent, own, eps, 1.0, is_back)
+            _triton_edges.sum_along(x, edges, apart, 0.0, "normalised", None, 1.0, is_back)
+        readout = edges._replace(num_sources=25, is_listed=False)
+        _triton_edges.sum_along(x, readout, of_all, 0.5, "none", None, 1.0, False)
+        heads = x.unsqueeze(1)
+        for has_loops in (False, True):
+            parts = _triton_edges.scores(heads, heads, heads)
+            kept = _triton_edges.attend(heads, parts, edges, 0.2, has_loops)
+            _triton_edges.attend_back(heads, heads, parts, kept, edges, 0.2, has_loops)
+
+
 if __name__ == "__main__":
     triton.runtime.driver.set_active(Target())
     JITFunction.run = compile_only(JITFunction.run)
     for part in (operators, attention, norm_and_bias, fill):
         part(torch.float32)
     mlp(torch.bfloat16)
+    _triton_edges._IS_KNOWN = False  # nothing is launched
+    ungrouped(torch.float32)

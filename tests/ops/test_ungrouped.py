@@ -192,8 +192,17 @@ def test_an_edge_out_of_range_makes_nan_and_is_told(
     way = ungrouped(edges)
     assert way.attend_by_vectors(x.unsqueeze(1), vector, vector, 0.2, True).isnan().any()
     with pytest.raises(UsageError, match="names a node that is not there"):
-        ungrouped(edges)
+        right.attend_by_vectors(x.unsqueeze(1), vector, vector, 0.2, True)
     way = ungrouped(edges)
     assert way.normalised_sum(x, 1.0).isnan().any()
     with pytest.raises(UsageError, match="names a node that is not there"):
         right.sum(x, 0.5)
+
+
+def test_a_constant_that_changes_before_the_backward_pass_is_refused(kernel_device: str) -> None:
+    x = torch.ones(NODES, 4, device=kernel_device, requires_grad=True)
+    eps = torch.zeros(1, device=kernel_device)
+    out = ungrouped(some_edges(kernel_device)).sum_keeping(x, 0.5, eps)
+    eps += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()

@@ -90,7 +90,6 @@ def test_a_gpu_compiles_a_gather_and_an_addition(
     if device == "cpu":  # in the place of a GPU
         monkeypatch.setattr(_traced, "_CPU", "nowhere")
         monkeypatch.setattr(_traced, "_GPU", "cpu")
-        monkeypatch.setattr(_traced, "may_be_small", lambda *_: True)
     programs = Programs()
     compare(converted(model), programs, generator, device)
     assert ".gather(" in programs[0]

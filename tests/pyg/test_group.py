@@ -103,7 +103,7 @@ def test_as_many_nodes_as_edges_make_it_no_clearer() -> None:
     assert out.x.squeeze().tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("value", [torch.rand(3, 3), [1, 2, 3], torch.rand(3).numpy()], ids=str)
+@pytest.mark.parametrize("value", [torch.eye(3), [1, 2, 3], torch.ones(3).numpy()], ids=type)
 def test_no_other_attribute_is_guessed(value: Any) -> None:
     data = Data(edge_index=EDGES, num_nodes=4, lattice=value)
     with pytest.raises(UsageError, match="lattice: has 3 entries"):

@@ -2,13 +2,14 @@
 
 For a batch that is used once. No tensor has a row for each edge, a layer is two or three launches,
 and nothing waits for the device. As PyTorch's ``index_add_`` they add in no fixed order. An edge
-out of range is never followed: it makes results NaN, and ``faults`` tells it.
+out of range is never followed: it makes results NaN, and ``fault`` is set.
 """
 
 # mypy: ignore-errors
 # Triton's language shares Python's grammar, not its types.
 
 import math
+from functools import partial
 
 import torch
 import triton
@@ -22,25 +23,31 @@ _MOST_EDGES = 128  # of a program, however narrow the features
 _ALONE = 512  # edges of a program that reads no features
 # Of these versions it was seen how they launch what they have compiled.
 _IS_KNOWN = tuple(map(int, triton.__version__.split(".")[:2])) in ((3, 6), (3, 7))
+# All arguments that are no constants: what is compiled does not depend on their values.
+_GIVEN = (
+    "target", "source", "counts", "fault", "num_edges", "num_sources", "num_targets", "x", "out",
+    "eps", "size", "fill", "sent", "received", "num_nodes", "heads", "width", "top", "norms",
+    "gradient", "by_x", "by_sent", "by_received",
+)  # fmt: skip
 _stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # as Triton itself asks for it
 
 
 class _Launched:
     """A kernel that is compiled for types and constants alone, and launched as it was compiled.
 
-    Triton looks at every argument of each launch, which takes longer than the launch. Constants
-    are given by position, behind all else, in the order in which the function has them.
+    Triton looks at every argument of each launch, which takes longer than the launch. To be called
+    as ``kernel[programs](constants, *others)``, the constants, which stand last in the function, in
+    their order.
     """
 
-    def __init__(self, function):
-        names = function.__code__.co_varnames[: function.__code__.co_argcount]
-        given = [name for name in names if name.islower()]
-        self.kernel = triton.jit(
-            function, do_not_specialize=given, do_not_specialize_on_alignment=given
-        )
+    def __init__(self, kernel):
+        self.kernel = kernel
         self.compiled = {}
 
-    def __call__(self, programs, constants, x, *arguments):
+    def __getitem__(self, programs):
+        return partial(self._launch, programs)
+
+    def _launch(self, programs, constants, x, *arguments):
         device = x.get_device()
         known = self.compiled.get((x.dtype, device, constants))
         if known is not None:
@@ -94,8 +101,12 @@ def _mass(counts, node, num_nodes, fill, mask, ACC: tl.constexpr):
     return others + own * own, own
 
 
-def _count(target, source, counts, fault, num_edges, num_sources, num_targets,
-           LISTED: tl.constexpr, APART: tl.constexpr, EDGES: tl.constexpr):  # fmt: skip
+@_Launched
+@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
+def _count_kernel(
+    target, source, counts, fault, num_edges, num_sources, num_targets,
+    LISTED: tl.constexpr, APART: tl.constexpr, EDGES: tl.constexpr,
+):  # fmt: skip
     """Count the edges of each target, self-loops apart where asked; tell of edges out of range."""
     number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
     s, t, is_edge, fits = _ends(source, target, number, num_edges, num_sources, num_targets, LISTED)
@@ -107,9 +118,13 @@ def _count(target, source, counts, fault, num_edges, num_sources, num_targets,
     tl.store(fault + number * 0, 1, mask=is_wrong)
 
 
-def _sum(x, out, source, target, counts, eps, num_edges, num_sources, num_targets, size, fill,
-         LISTED: tl.constexpr, BACK: tl.constexpr, EXPONENT: tl.constexpr, OWN: tl.constexpr,
-         EDGES: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+@_Launched
+@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
+def _sum_kernel(
+    x, out, source, target, counts, eps, num_edges, num_sources, num_targets, size, fill,
+    LISTED: tl.constexpr, BACK: tl.constexpr, EXPONENT: tl.constexpr, OWN: tl.constexpr,
+    EDGES: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """Add ``a_i x_j`` to ``out_i`` for each edge; backwards ``a_i x_i`` to ``out_j``."""
     ACC: tl.constexpr = x.dtype.element_ty
     number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
@@ -144,8 +159,12 @@ def _sum(x, out, source, target, counts, eps, num_edges, num_sources, num_target
     tl.atomic_add(out + end[:, None] * size + d[None, :], value, mask=inside, sem="relaxed")
 
 
-def _scores(x, source, target, sent, received, num_nodes, heads, width,
-            NODES: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+@_Launched
+@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
+def _scores_kernel(
+    x, source, target, sent, received, num_nodes, heads, width,
+    NODES: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """Multiply each node's features with two vectors of each head."""
     node = (tl.program_id(0) * NODES + tl.arange(0, NODES)).to(tl.int64)
     head = tl.program_id(1)
@@ -178,8 +197,12 @@ def _logits(sent, received, source, target, number, head, num_edges, num_sources
     return s, t, live, fits, total, tl.where(total > 0, total, total * SLOPE)
 
 
-def _top(x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets, heads,
-         SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr):  # fmt: skip
+@_Launched
+@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
+def _top_kernel(
+    x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets, heads,
+    SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr,
+):  # fmt: skip
     """Find the largest logit of each target."""
     number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
     head = tl.program_id(1)
@@ -190,8 +213,12 @@ def _top(x, sent, received, source, target, top, norms, num_edges, num_sources, 
     tl.atomic_max(top + t * heads + head, logit, mask=live & fits, sem="relaxed")
 
 
-def _norms(x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets,
-           heads, SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr):  # fmt: skip
+@_Launched
+@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
+def _norms_kernel(
+    x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets, heads,
+    SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr,
+):  # fmt: skip
     """Add up each target's exponentials, and their squares."""
     number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
     head = tl.program_id(1)
@@ -206,9 +233,13 @@ def _norms(x, sent, received, source, target, top, norms, num_edges, num_sources
     tl.atomic_add(norms + place, value * value, mask=live, sem="relaxed")
 
 
-def _attend(x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets,
-            heads, out, width, SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr,
-            BLOCK: tl.constexpr):  # fmt: skip
+@_Launched
+@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
+def _attend_kernel(
+    x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets, heads, out,
+    width,
+    SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """Add ``c_ij x_j`` to ``out_i``, the attention over the root of the sum of its squares."""
     number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
     head = tl.program_id(1)
@@ -227,10 +258,13 @@ def _attend(x, sent, received, source, target, top, norms, num_edges, num_source
         tl.atomic_add(out + place, row * weight[:, None], mask=inside, sem="relaxed")
 
 
-def _attend_back(x, sent, received, source, target, top, norms, num_edges, num_sources,
-                 num_targets, heads, gradient, out, by_x, by_sent, by_received, width,
-                 SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr,
-                 BLOCK: tl.constexpr):  # fmt: skip
+@_Launched
+@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
+def _attend_back_kernel(
+    x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets, heads,
+    gradient, out, by_x, by_sent, by_received, width,
+    SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """Add up the gradients of what is attended to, and of the parts of the logits.
 
     With ``c_ij`` the attention and ``r_i`` the root, which takes no gradient: the gradient of a
@@ -263,11 +297,6 @@ def _attend_back(x, sent, received, source, target, top, norms, num_edges, num_s
     tl.atomic_add(by_received + t * heads + head, through, mask=live, sem="relaxed")
 
 
-_count, _sum, _scores, _top, _norms, _attend, _attend_back = map(
-    _Launched, (_count, _sum, _scores, _top, _norms, _attend, _attend_back)
-)
-
-
 def count(edges, fault: Tensor, apart: bool) -> Tensor:
     """Count the edges of each target, ``[num_targets]``; self-loops in a second row where apart."""
     source, target, num_edges, _, num_targets, is_listed = edges
@@ -275,7 +304,9 @@ def count(edges, fault: Tensor, apart: bool) -> Tensor:
     if num_edges > 0:
         programs = ceil_div(num_edges, _ALONE), 1, 1
         with on_device_of(target):
-            _count(programs, (is_listed, apart, _ALONE), target, source, counts, fault, *edges[2:5])
+            _count_kernel[programs](
+                (is_listed, apart, _ALONE), target, source, counts, fault, *edges[2:5]
+            )
     return counts
 
 
@@ -295,7 +326,7 @@ def sum_along(
     programs = ceil_div(total, few), ceil_div(size, block), 1
     constants = is_listed, is_back, float(exponent), own, few, block
     with on_device_of(x):
-        _sum(programs, constants, x.contiguous(), out, source, target, counts,
+        _sum_kernel[programs](constants, x.contiguous(), out, source, target, counts,
              x if eps is None else eps, *edges[2:5], size, fill)  # fmt: skip
     return out
 
@@ -308,7 +339,7 @@ def scores(x: Tensor, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         few, block = _shape(width)
         programs = ceil_div(num_nodes, few), heads, 1
         with on_device_of(x):
-            _scores(programs, (few, block), x, source, target, sent, received, *x.shape)
+            _scores_kernel[programs]((few, block), x, source, target, sent, received, *x.shape)
     return sent, received
 
 
@@ -329,9 +360,9 @@ def attend(x: Tensor, parts: tuple[Tensor, Tensor], edges, slope: float, has_loo
     whole, alone = (ceil_div(total, few), heads, 1), (ceil_div(total, _ALONE), heads, 1)
     slope = float(slope)
     with on_device_of(x):
-        _top(alone, (slope, has_loops, _ALONE), *along)
-        _norms(alone, (slope, has_loops, _ALONE), *along)
-        _attend(whole, (slope, has_loops, few, block), *along, out, width)
+        _top_kernel[alone]((slope, has_loops, _ALONE), *along)
+        _norms_kernel[alone]((slope, has_loops, _ALONE), *along)
+        _attend_kernel[whole]((slope, has_loops, few, block), *along, out, width)
     return out, top, norms
 
 
@@ -350,8 +381,9 @@ def attend_back(
     programs = ceil_div(total, few), heads, 1
     along = x, *parts, source, target, top, norms, *edges[2:5], heads
     with on_device_of(x):
-        _attend_back(programs, (float(slope), has_loops, few, block), *along, g.contiguous(), out,
-                     *gradients, width)  # fmt: skip
+        _attend_back_kernel[programs](
+            (float(slope), has_loops, few, block), *along, g.contiguous(), out, *gradients, width
+        )
     return gradients
 
 

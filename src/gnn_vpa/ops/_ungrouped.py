@@ -152,13 +152,13 @@ class Way(NamedTuple):
         """Add up what ``x`` has."""
         counts = self.edges.counts(self.own == "normalised")
         edges, (exponent, own, eps, fill, is_back) = self.edges.edges, self[1:]
-        return _kernels().sum_along(x, edges, counts, exponent, own, eps, fill, is_back)  # type: ignore[no-any-return, no-untyped-call]
+        return _kernels().sum_along(x, edges, counts, exponent, own, eps, fill, is_back)  # type: ignore[no-any-return]
 
 
 def _along(x: Tensor, way: Way) -> Tensor:
     way.edges.faults.look()
     if x.requires_grad and torch.is_grad_enabled():
-        return _sum(x, way)  # type: ignore[no-any-return]
+        return _sum(x, way)  # type: ignore[no-any-return, no-untyped-call]
     return way.run(x)
 
 
@@ -166,10 +166,13 @@ class _Sum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, way: Way) -> Tensor:
         ctx.way = way
+        if way.eps is not None:
+            ctx.save_for_backward(way.eps)
         return way.run(x)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        _ = ctx.saved_tensors  # PyTorch refuses one that has changed
         return _along(g, ctx.way._replace(is_back=not ctx.way.is_back)), None
 
 
@@ -185,7 +188,8 @@ class _Attention(torch.autograd.Function):
         has_loops: bool,
         by_vectors: bool,
     ) -> Tensor:
-        way.counts()  # so that edges are checked
+        way.faults.look()
+        way.counts()  # which tells of edges that are out of range
         x = x.contiguous()
         parts = source.contiguous(), target.contiguous()
         if by_vectors:
@@ -193,7 +197,7 @@ class _Attention(torch.autograd.Function):
         kept = _kernels().attend(x, parts, way.edges, slope, has_loops)
         ctx.save_for_backward(x, source, target, *parts, *kept)
         ctx.rest = way, slope, has_loops, by_vectors
-        return kept[0]  # type: ignore[no-any-return, no-untyped-call]
+        return kept[0]  # type: ignore[no-any-return]
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
