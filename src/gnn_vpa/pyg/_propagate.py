@@ -142,7 +142,7 @@ class VPMessagePassing(MessagePassing):  # type: ignore[misc]
             return None
         if type(edge_index) is not Tensor or not self._unwatched(x):
             return None
-        sizes = (len(source), len(source if target is None else target))
+        sizes = (source.shape[0], (source if target is None else target).shape[0])
         if size is not None and tuple(size) != sizes:
             return None
         is_traced = torch.compiler.is_compiling()

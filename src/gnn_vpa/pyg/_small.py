@@ -100,7 +100,8 @@ def small(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
     """
     if not _serve_features(x) or not _are_few(edge_index, x):
         return None
-    seen = (len(x), num_targets, Mark(edge_index))
+    num_sources = x.shape[0]  # len(x) takes several times as long
+    seen = (num_sources, num_targets, Mark(edge_index))
     known: tuple[object, Small] | None = _known.get(edge_index)
     if known is None or known[0] != seen:  # or all of this was looked at before
         if edge_index.dim() != 2 or len(edge_index) != 2 or not _serve_edges(edge_index):
@@ -108,7 +109,7 @@ def small(edge_index: Tensor, x: Tensor, num_targets: int) -> Small | None:
         with torch.inference_mode(False):
             # A copy: a change of the user's tensor before the backward pass is none of these edges.
             source, target = edge_index.clone().unbind(0)
-            known = (seen, Small(source, target, len(x), num_targets))
+            known = (seen, Small(source, target, num_sources, num_targets))
         _known.put(edge_index, known)
     edges = known[1]
     edges.uses += 1
