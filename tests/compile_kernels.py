@@ -135,6 +135,7 @@ def ungrouped(dtype: torch.dtype) -> None:
                 for own, eps in (("none", None), ("eps", x[0])):
                     _triton_edges.sum_along(x, edges, of_all, exponent, own, eps, 1.0, is_back)
             _triton_edges.sum_along(x, edges, apart, 0.0, "normalised", None, 1.0, is_back)
+            _triton_edges.sum_along(x, edges, of_all, 0.0, "roots", None, 1.0, is_back)
         readout = edges._replace(num_sources=25, is_listed=False)
         _triton_edges.sum_along(x, readout, of_all, 0.5, "none", None, 1.0, False)
         heads = x.unsqueeze(1)

@@ -118,3 +118,16 @@ def test_lazy_copied_pickled_printed(ours: Any, parent: Any, edge_index: Tensor)
     for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         assert torch.equal(other(torch.ones(6, 7), edge_index), out)
     assert repr(layer).startswith(f"VP{parent.__name__}(")
+
+
+@pytest.mark.parametrize("add_self_loops", [True, False])
+@pytest.mark.parametrize("improved", [True, False])
+def test_normalisation_is_left_to_the_sum_with_loops_of_any_kind(
+    add_self_loops: bool, improved: bool, generator: torch.Generator
+) -> None:
+    # Self-loops, parallel edges, and nodes that no edge leads to.
+    edge_index = torch.randint(6, (2, 20), generator=generator) + torch.tensor([[2], [0]])
+    x = torch.randn(8, 4, generator=generator, dtype=torch.float64)
+    conv = VPGCNConv(4, 3, improved=improved, add_self_loops=add_self_loops).double()
+    ones = torch.ones(20, dtype=torch.float64)
+    torch.testing.assert_close(conv(x, edge_index), conv(x, edge_index, ones))

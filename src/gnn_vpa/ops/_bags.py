@@ -185,14 +185,24 @@ class Normalised(Bags):
     """``sum_j w_ij x_j / (q_i q_j)^(1/4)``, with a self-loop for each node among the edges.
 
     ``q_i`` is the sum of squared weights. An edge weighs 1, and so does a self-loop that stands for
-    some that were there; another one weighs ``fill``.
+    some that were there; another one weighs ``fill``. Where that is None, the edges are those that
+    there are, and a node without any counts for nothing.
     """
 
-    def __init__(self, graph: Graph, fill: int, dtype: Any) -> None:
+    def __init__(self, graph: Graph, fill: int | None, dtype: Any) -> None:
         source, target = graph.ends
-        is_loop = source == target
-        self.own: Any = fill  # the weight of a self-loop: of all, or of each
         self.others: Tensor | None = None  # of each edge whether it is no self-loop; None: all
+        if fill is None:
+            self.own: Any = 0
+            counts = np.bincount(target, minlength=graph.num_targets)
+            longest = largest(counts)
+            self.root = power_of_lengths(counts, longest, 0.25, dtype)
+            value = self.root.take(source)
+            value *= self.root.take(target)
+            super().__init__(graph, by_row(target, source, graph.num_targets, value), longest)
+            return
+        is_loop = source == target
+        self.own = fill  # the weight of a self-loop: of all, or of each
         if is_loop.any():
             self.own = np.full(graph.num_targets, fill)
             self.own[source[is_loop]] = 1
@@ -234,9 +244,14 @@ def powers(
     return Powers(graph, exponent, WIDE[dtype], weight, mark, own)
 
 
-def normalised(graph: Graph, fill: int, dtype: torch.dtype, is_kept: bool) -> Normalised | Factored:
+def normalised(
+    graph: Graph, fill: int | None, dtype: torch.dtype, is_kept: bool
+) -> Normalised | Factored:
     """Return the way of a degree normalisation."""
     if not is_kept and Factored.fits(graph):
+        if fill is None:
+            root = _factor(graph, 0.25, dtype)
+            return Factored(graph, root, root)
         source, target = graph.ends
         if not (source == target).any():
             root = _factor(graph, 0.25, dtype, fill * fill)

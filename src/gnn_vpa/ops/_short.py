@@ -56,11 +56,12 @@ def power_sum(
     return _along(way, x, graph)
 
 
-def normalised_sum(x: Tensor, graph: Graph, fill: int) -> Tensor | None:
+def normalised_sum(x: Tensor, graph: Graph, fill: int | None) -> Tensor | None:
     """Return the sum of a degree normalisation, or None where this way does not serve.
 
     Edges weigh 1, and every node has one self-loop, of weight ``fill`` where there is none among
-    the edges. With ``q_i`` the sum of squared weights, weight ``w`` counts ``w / (q_i q_j)^(1/4)``.
+    the edges; where ``fill`` is None the edges are taken as they are. With ``q_i`` the sum of
+    squared weights, weight ``w`` counts ``w / (q_i q_j)^(1/4)``.
     It serves where ``power_sum`` does, and the nodes are sources and targets.
     """
     if not _serves(x):

@@ -131,7 +131,7 @@ def _sum_kernel(
     d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     s, t, is_edge, fits = _ends(source, target, number, num_edges, num_sources, num_targets, LISTED)
     live = is_edge
-    if OWN != "none":
+    if OWN == "eps" or OWN == "normalised":
         live = number < num_edges + num_targets
         fits = fits | (is_edge == 0)
     if BACK:
@@ -147,6 +147,12 @@ def _sum_kernel(
         is_loop = is_edge & (s == t) & fits
         weight = tl.where(is_edge, weight, weight * own)
         inside = inside & (is_loop == 0)[:, None]
+        value *= weight[:, None]
+    elif OWN == "roots":
+        weight = _power(tl.load(counts + t, mask=live & fits, other=1).to(ACC), 0.5)
+        others = tl.load(counts + s, mask=live & fits, other=1).to(ACC)
+        # A source that no edge leads to weighs nothing, as in PyG.
+        weight = tl.where(others > 0, tl.sqrt(weight * _power(others, 0.5)), 0.0)
         value *= weight[:, None]
     elif EXPONENT != 0:
         weight = _power(tl.load(counts + t, mask=live, other=1).to(ACC), EXPONENT)
@@ -318,7 +324,7 @@ def sum_along(
     source, target, num_edges, num_sources, num_targets, is_listed = edges
     rows = num_sources if is_back else num_targets
     out = x.new_zeros(rows, *x.shape[1:])
-    total = num_edges if own == "none" else num_edges + num_targets
+    total = num_edges if own in ("none", "roots") else num_edges + num_targets
     if total == 0 or out.numel() == 0:
         return out
     size = out.numel() // rows

@@ -101,8 +101,10 @@ class Ungrouped:
         """Return ``(1 + eps) * x_i + N_i^(-exponent) * sum_j x_j``; ``eps [1]`` is a constant."""
         return _along(x, Way(self, exponent, "eps", eps))
 
-    def normalised_sum(self, x: Tensor, fill: float) -> Tensor:
+    def normalised_sum(self, x: Tensor, fill: float | None) -> Tensor:
         """Return the sum of a degree normalisation, as ``ops.internal.normalised_sum`` does."""
+        if fill is None:
+            return _along(x, Way(self, 0.0, "roots"))
         return _along(x, Way(self, 0.0, "normalised", fill=fill))
 
     def attend_by_vectors(
@@ -138,7 +140,7 @@ class Way(NamedTuple):
 
     ``own`` says what each node adds of its own features: nothing (``"none"``), ``1 + eps`` times
     these (``"eps"``), or its part in a degree normalisation (``"normalised"``), whose self-loops
-    weigh ``fill``.
+    weigh ``fill``; with ``"roots"`` the edges alone are normalised.
     """
 
     edges: Ungrouped

@@ -54,7 +54,7 @@ class Small(Gathered):
             return (1 + eps) * x + self._way.sum(x, exponent)
         return self._way.sum_keeping(x, exponent, eps)
 
-    def normalised_sum(self, x: Tensor, fill: float) -> Tensor:
+    def normalised_sum(self, x: Tensor, fill: float | None) -> Tensor:
         """Return the sum of a degree normalisation, as ``ops.internal.normalised_sum`` does."""
         return self._way.normalised_sum(x, fill)
 

@@ -77,7 +77,6 @@ class VPGCNConv(VPNormalised, GCNConv):  # type: ignore[misc]
             and _has_no_weights(edge_index)
             and self.flow == "source_to_target"
             and self.normalize
-            and self.add_self_loops
             and not self.cached
             and self._unwatched(x)
         )
@@ -86,7 +85,7 @@ class VPGCNConv(VPNormalised, GCNConv):  # type: ignore[misc]
         units = kwargs["edge_weight"]
         if not isinstance(units, Units):
             return super()._fused(source, graph, kwargs)
-        fill = 2 if units.improved else 1
+        fill = (2 if units.improved else 1) if units.add_self_loops else None
         if isinstance(graph, Small):
             return graph.normalised_sum(source, fill)
         out = normalised_sum(source, graph, fill) if isinstance(graph, Graph) else None
