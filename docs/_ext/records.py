@@ -238,7 +238,7 @@ def _loop(heading: str, contender: str) -> str:
 
 def _loops(what: str, contender: str) -> list[list[str]]:
     """Return how fast that is on a CPU and on a GPU."""
-    peer = "PyG's layers and loader" if contender == "loaded" else "PyG's layers"
+    peer = "PyG's layers" if contender == "converted" else "PyG's layers and loader"
     return [
         [what, peer, "CPU", _loop("An ordinary loop", contender)],
         ["the same", peer, "H200", _loop("An ordinary loop on a GPU", contender)],
@@ -272,6 +272,7 @@ def speed() -> str:
         ],
         *_loops("the ordinary loop: small batches, each used once", "converted"),
         *_loops("the same with `GroupEdges` and `gnn_vpa.DataLoader`", "loaded"),
+        *_loops("the same on graphs that `MergeAlike` has merged", "merged"),
         [
             "ten folds of GIN as lanes (`gnn-vpa run`)",
             "a loop of PyG, fold by fold",

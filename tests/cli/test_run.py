@@ -92,6 +92,7 @@ def test_graphs_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "    return [Data(edge_index=edges, num_nodes=2 + y, y=y) for y in (0, 1)] * 10\n"
     )
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # of another test
     result = _run("mine:graphs", *QUICK, "--model", "sgc", "--out", "results")
     assert result.exit_code == 0, result.output
     assert "paper" not in result.stdout.splitlines()[0]
