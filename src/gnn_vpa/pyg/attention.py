@@ -11,7 +11,7 @@ from torch_geometric.typing import Adj, Size
 from torch_geometric.utils import is_torch_sparse_tensor
 
 from ..ops import Graph, aggregate
-from ..ops.internal import attend_by_parts, attend_by_vectors, is_on_host
+from ..ops.internal import attend_by_parts, attend_by_vectors, is_on_host, is_untraced
 from ._aggregation import VPAggregation
 from ._along import Edges
 from ._edges import plain_edges
@@ -202,9 +202,9 @@ class VPGATConv(VPAttention, GATConv):  # type: ignore[misc]
     def forward(self, x: Any, edge_index: Adj, *args: Any, **kwargs: Any) -> Any:
         """Run the layer, with the arguments of the PyG layer it stands for."""
         if self._at_once is not None and type(x) is Tensor and self.lin is not None:
-            width = self.heads * self.out_channels
             on_host = type(edge_index) is Tensor and is_on_host(edge_index) and is_on_host(x)
-            fits = on_host or may_be_small(edge_index, width)
+            width = self.heads * self.out_channels
+            fits = on_host or (is_untraced(x) and may_be_small(edge_index, width))
             if fits and self._keeps_parts(x, edge_index, *args, *kwargs.values()):
                 return self._at_once(x, edge_index)
         return super().forward(x, edge_index, *args, **kwargs)
