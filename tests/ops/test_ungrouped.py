@@ -181,20 +181,24 @@ def test_an_edge_out_of_range_makes_nan_and_is_told(
 ) -> None:
     edges = some_edges(kernel_device)
     right = ungrouped(edges.clone())
+    assert edges[1 - row, 3] > 0  # not the first node: that of its graph
     edges[row, 3] = wrong
     x = torch.ones(NODES, 4, device=kernel_device)
     way = ungrouped(edges)
-    assert way.sum(x, 0.5).isnan().any()  # reading it, one has waited for the device
+    # The node at its other end, in whose graph something is missing.
+    assert way.sum(x, 0.5).isnan().any(1).nonzero().flatten().tolist() == [int(edges[1 - row, 3])]
     with pytest.raises(UsageError, match="names a node that is not there"):
         way.sum(x, 0.5)
     assert right.sum(x, 0.5).isfinite().all()  # told once
     vector = torch.ones(1, 1, 4, device=kernel_device)
     way = ungrouped(edges)
-    assert way.attend_by_vectors(x.unsqueeze(1), vector, vector, 0.2, True).isnan().any()
+    found = way.attend_by_vectors(x.unsqueeze(1), vector, vector, 0.2, True)
+    assert found.isnan().flatten(1).any(1).nonzero().flatten().tolist() == [int(edges[1 - row, 3])]
     with pytest.raises(UsageError, match="names a node that is not there"):
         right.attend_by_vectors(x.unsqueeze(1), vector, vector, 0.2, True)
     way = ungrouped(edges)
-    assert way.normalised_sum(x, 1.0 if row == 0 else None).isnan().any()
+    found = way.normalised_sum(x, 1.0 if row == 0 else None)
+    assert found.isnan().any(1).nonzero().flatten().tolist() == [int(edges[1 - row, 3])]
     with pytest.raises(UsageError, match="names a node that is not there"):
         right.sum(x, 0.5)
 

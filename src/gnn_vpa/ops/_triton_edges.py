@@ -66,7 +66,8 @@ def _ends(source, target, number, num_edges, num_sources, num_targets, LISTED: t
     """Read the ends of edges: where they are, and whether they are edges in range.
 
     Behind the edges come those of each node to itself. Without a list of sources these are the
-    numbers of the edges, as in a readout.
+    numbers of the edges, as in a readout. An end out of range is taken for the other one: its node
+    is of the same graph, so that this graph's results are NaN.
     """
     is_edge = number < num_edges
     t = tl.load(target + number, mask=is_edge, other=0)
@@ -74,11 +75,16 @@ def _ends(source, target, number, num_edges, num_sources, num_targets, LISTED: t
         s = tl.load(source + number, mask=is_edge, other=0)
     else:
         s = tl.minimum(number, num_edges).to(tl.int64)
-    fits = (s >= 0) & (s < num_sources) & (t >= 0) & (t < num_targets)
     # Sums and products: the compiler fails on several choices in a row.
+    begins = (is_edge & (s >= 0) & (s < num_sources)).to(tl.int64)
+    ends = (is_edge & (t >= 0) & (t < num_targets)).to(tl.int64)
+    fits = begins * ends == is_edge.to(tl.int64)
+    s = s * begins
+    t = t * ends
+    begin = s + tl.minimum(t, num_sources - 1) * (1 - begins)
+    end = t + tl.minimum(s, num_targets - 1) * (1 - ends)
     own = tl.maximum(number - num_edges, 0)
-    is_read = (is_edge & fits).to(tl.int64)
-    return s * is_read + own, t * is_read + own, is_edge, fits
+    return begin + own, end + own, is_edge, fits
 
 
 @triton.jit
