@@ -49,6 +49,7 @@ def random(*shape: int, dtype: torch.dtype, device: str, seed: int = 0) -> Tenso
     return torch.randn(*shape, dtype=torch.float64, generator=draw).to(device, dtype)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("width", [1, 5, 70])
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 0.3])
@@ -104,6 +105,7 @@ def with_loops(edges: Tensor) -> Tensor:
     return torch.cat([others, torch.arange(NODES, device=edges.device).expand(2, NODES)], 1)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("heads", [1, 3])
 @pytest.mark.parametrize("width", [4, 70])
