@@ -12,7 +12,7 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime.jit import JITFunction
 
 from gnn_vpa.nn import LaneRows, _attention_kernels, _bias_kernels, _mlp_kernels, _norm_kernels
-from gnn_vpa.ops import _triton, _triton_edges
+from gnn_vpa.ops import _triton, _triton_edge_attention, _triton_edges
 from gnn_vpa.ops._csr import CSR
 from gnn_vpa.ops._ungrouped import UngroupedEdges
 from gnn_vpa.training import _fill_kernels
@@ -140,9 +140,9 @@ def ungrouped(dtype: torch.dtype) -> None:
         _triton_edges.sum_along(x, readout, of_all, 0.5, "none", None, 1.0, False)
         heads = x.unsqueeze(1)
         for has_loops in (False, True):
-            parts = _triton_edges.scores(heads, heads, heads)
-            kept = _triton_edges.attend(heads, parts, edges, 0.2, has_loops)
-            _triton_edges.attend_back(heads, heads, parts, kept, edges, 0.2, has_loops)
+            parts = _triton_edge_attention.scores(heads, heads, heads)
+            kept = _triton_edge_attention.attend(heads, parts, edges, 0.2, has_loops)
+            _triton_edge_attention.attend_back(heads, heads, parts, kept, edges, 0.2, has_loops)
 
 
 if __name__ == "__main__":

@@ -212,6 +212,15 @@ def ends_of(edges: Tensor, num_sources: int, num_targets: int) -> tuple[Ints, In
     return ends[0], ends[1]
 
 
+def looped_rows(csr: CSR) -> Tensor:
+    """Return the edges ``[2, E]`` of rows that are no self-loops, and one loop for each row."""
+    source = csr.col.long()
+    nodes = torch.arange(csr.rowptr.numel() - 1, device=source.device)
+    target = nodes.repeat_interleave(csr.rowptr.diff())
+    others = source != target
+    return torch.stack([torch.cat([source[others], nodes]), torch.cat([target[others], nodes])])
+
+
 def looped(source: Ints, target: Ints, num_nodes: int) -> tuple[Ints, Ints]:
     """Put an edge from each node to itself before edges on the CPU."""
     nodes = np.arange(num_nodes, dtype=target.dtype)

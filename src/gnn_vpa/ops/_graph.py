@@ -23,6 +23,7 @@ from ._csr import (
     is_plain_list,
     is_readable,
     looped,
+    looped_rows,
     measured,
     moved,
     rows,
@@ -266,7 +267,8 @@ class Graph:
         """A self-loop of each node, and the edges that are none."""
         known: Graph | None = self.ways.get("with loops")
         if known is None and self.device != _HOST:
-            known = self.ways["with loops"] = self._looped_on_device()
+            edges = looped_rows(self.by_target)
+            known = self.ways["with loops"] = Graph(edges, (self.num_sources, self.num_targets))
         if known is None:
             source, target = self.ends
             is_loop = source == target
@@ -277,14 +279,6 @@ class Graph:
             known._is_whole = len(known._ends[0]) > 0
             self.ways["with loops"] = known
         return known
-
-    def _looped_on_device(self) -> Graph:
-        source = self.by_target.col.long()
-        nodes = torch.arange(self.num_targets, device=source.device)
-        target = nodes.repeat_interleave(self.degree)
-        others = source != target
-        ends = torch.cat([source[others], nodes]), torch.cat([target[others], nodes])
-        return Graph(torch.stack(ends), (self.num_sources, self.num_targets))
 
     @property
     def degree(self) -> Tensor:

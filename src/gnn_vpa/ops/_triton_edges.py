@@ -8,7 +8,6 @@ out of range is never followed: it makes results NaN, and ``fault`` is set.
 # mypy: ignore-errors
 # Triton's language shares Python's grammar, not its types.
 
-import math
 from functools import partial
 
 import torch
@@ -20,11 +19,11 @@ from .launch import ceil_div, on_device_of, power_of_2
 
 _TILE = 2048  # numbers that a program reads at a time
 _MOST_EDGES = 128  # of a program, however narrow the features
-_ALONE = 512  # edges of a program that reads no features
+ALONE = 512  # edges of a program that reads no features
 # Of these versions it was seen how they launch what they have compiled.
 _IS_KNOWN = tuple(map(int, triton.__version__.split(".")[:2])) in ((3, 6), (3, 7))
 # All arguments that are no constants: what is compiled does not depend on their values.
-_GIVEN = (
+GIVEN = (
     "target", "source", "counts", "fault", "num_edges", "num_sources", "num_targets", "x", "out",
     "eps", "size", "fill", "sent", "received", "num_nodes", "heads", "width", "top", "norms",
     "gradient", "by_x", "by_sent", "by_received",
@@ -32,7 +31,7 @@ _GIVEN = (
 _stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # as Triton itself asks for it
 
 
-class _Launched:
+class Launched:
     """A kernel that is compiled for types and constants alone, and launched as it was compiled.
 
     Triton looks at every argument of each launch, which takes longer than the launch. To be called
@@ -62,7 +61,7 @@ class _Launched:
 
 
 @triton.jit
-def _ends(source, target, number, num_edges, num_sources, num_targets, LISTED: tl.constexpr):
+def edge_ends(source, target, number, num_edges, num_sources, num_targets, LISTED: tl.constexpr):
     """Read the ends of edges: where they are, and whether they are edges in range.
 
     Behind the edges come those of each node to itself. Without a list of sources these are the
@@ -107,15 +106,17 @@ def _mass(counts, node, num_nodes, fill, mask, ACC: tl.constexpr):
     return others + own * own, own
 
 
-@_Launched
-@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
+@Launched
+@triton.jit(do_not_specialize=GIVEN, do_not_specialize_on_alignment=GIVEN)
 def _count_kernel(
     target, source, counts, fault, num_edges, num_sources, num_targets,
     LISTED: tl.constexpr, APART: tl.constexpr, EDGES: tl.constexpr,
 ):  # fmt: skip
     """Count the edges of each target, self-loops apart where asked; tell of edges out of range."""
     number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
-    s, t, is_edge, fits = _ends(source, target, number, num_edges, num_sources, num_targets, LISTED)
+    s, t, is_edge, fits = edge_ends(
+        source, target, number, num_edges, num_sources, num_targets, LISTED
+    )
     place = t
     if APART:
         place = tl.where(s == t, num_targets + t, t)
@@ -124,8 +125,8 @@ def _count_kernel(
     tl.store(fault + number * 0, 1, mask=is_wrong)
 
 
-@_Launched
-@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
+@Launched
+@triton.jit(do_not_specialize=GIVEN, do_not_specialize_on_alignment=GIVEN)
 def _sum_kernel(
     x, out, source, target, counts, eps, num_edges, num_sources, num_targets, size, fill,
     LISTED: tl.constexpr, BACK: tl.constexpr, EXPONENT: tl.constexpr, OWN: tl.constexpr,
@@ -135,7 +136,9 @@ def _sum_kernel(
     ACC: tl.constexpr = x.dtype.element_ty
     number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
     d = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    s, t, is_edge, fits = _ends(source, target, number, num_edges, num_sources, num_targets, LISTED)
+    s, t, is_edge, fits = edge_ends(
+        source, target, number, num_edges, num_sources, num_targets, LISTED
+    )
     live = is_edge
     if OWN == "eps" or OWN == "normalised":
         live = number < num_edges + num_targets
@@ -171,153 +174,15 @@ def _sum_kernel(
     tl.atomic_add(out + end[:, None] * size + d[None, :], value, mask=inside, sem="relaxed")
 
 
-@_Launched
-@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
-def _scores_kernel(
-    x, source, target, sent, received, num_nodes, heads, width,
-    NODES: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Multiply each node's features with two vectors of each head."""
-    node = (tl.program_id(0) * NODES + tl.arange(0, NODES)).to(tl.int64)
-    head = tl.program_id(1)
-    live = node < num_nodes
-    first = tl.zeros([NODES], x.dtype.element_ty)
-    second = tl.zeros([NODES], x.dtype.element_ty)
-    for begin in range(0, width, BLOCK):
-        f = begin + tl.arange(0, BLOCK)
-        inside = f < width
-        place = (node * heads + head)[:, None] * width + f[None, :]
-        row = tl.load(x + place, mask=live[:, None] & inside[None, :], other=0)
-        first += tl.sum(row * tl.load(source + head * width + f, mask=inside, other=0)[None, :], 1)
-        second += tl.sum(row * tl.load(target + head * width + f, mask=inside, other=0)[None, :], 1)
-    tl.store(sent + node * heads + head, first, mask=live)
-    tl.store(received + node * heads + head, second, mask=live)
-
-
-@triton.jit
-def _logits(sent, received, source, target, number, head, num_edges, num_sources, num_targets,
-            heads, SLOPE: tl.constexpr, LOOPS: tl.constexpr):  # fmt: skip
-    """Read edges and their logits; with ``LOOPS`` every node has one self-loop and no other."""
-    s, t, is_edge, fits = _ends(source, target, number, num_edges, num_sources, num_targets, True)
-    live = is_edge
-    if LOOPS:
-        is_loop = is_edge & fits & (s == t)
-        live = (number < num_edges + num_targets) & (is_loop == 0)
-        fits = fits | (is_edge == 0)
-    total = tl.load(sent + s * heads + head, mask=live, other=0)
-    total += tl.load(received + t * heads + head, mask=live, other=0)
-    return s, t, live, fits, total, tl.where(total > 0, total, total * SLOPE)
-
-
-@_Launched
-@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
-def _top_kernel(
-    x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets, heads,
-    SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr,
-):  # fmt: skip
-    """Find the largest logit of each target."""
-    number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
-    head = tl.program_id(1)
-    _, t, live, fits, _, logit = _logits(
-        sent, received, source, target, number, head, num_edges, num_sources, num_targets, heads,
-        SLOPE, LOOPS,
-    )  # fmt: skip
-    tl.atomic_max(top + t * heads + head, logit, mask=live & fits, sem="relaxed")
-
-
-@_Launched
-@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
-def _norms_kernel(
-    x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets, heads,
-    SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr,
-):  # fmt: skip
-    """Add up each target's exponentials, and their squares."""
-    number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
-    head = tl.program_id(1)
-    _, t, live, fits, _, logit = _logits(
-        sent, received, source, target, number, head, num_edges, num_sources, num_targets, heads,
-        SLOPE, LOOPS,
-    )  # fmt: skip
-    live = live & fits
-    value = tl.exp(logit - tl.load(top + t * heads + head, mask=live, other=0))
-    tl.atomic_add(norms + t * heads + head, value, mask=live, sem="relaxed")
-    place = (num_targets + t) * heads + head
-    tl.atomic_add(norms + place, value * value, mask=live, sem="relaxed")
-
-
-@_Launched
-@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
-def _attend_kernel(
-    x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets, heads, out,
-    width,
-    SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Add ``c_ij x_j`` to ``out_i``, the attention over the root of the sum of its squares."""
-    number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
-    head = tl.program_id(1)
-    s, t, live, fits, _, logit = _logits(
-        sent, received, source, target, number, head, num_edges, num_sources, num_targets, heads,
-        SLOPE, LOOPS,
-    )  # fmt: skip
-    value = tl.exp(logit - tl.load(top + t * heads + head, mask=live & fits, other=0))
-    squares = tl.load(norms + (num_targets + t) * heads + head, mask=live & fits, other=1)
-    weight = tl.where(fits, value / tl.sqrt(squares), float("nan"))
-    for first in range(0, width, BLOCK):
-        f = first + tl.arange(0, BLOCK)
-        inside = live[:, None] & (f < width)[None, :]
-        row = tl.load(x + (s * heads + head)[:, None] * width + f[None, :], mask=inside, other=0)
-        place = (t * heads + head)[:, None] * width + f[None, :]
-        tl.atomic_add(out + place, row * weight[:, None], mask=inside, sem="relaxed")
-
-
-@_Launched
-@triton.jit(do_not_specialize=_GIVEN, do_not_specialize_on_alignment=_GIVEN)
-def _attend_back_kernel(
-    x, sent, received, source, target, top, norms, num_edges, num_sources, num_targets, heads,
-    gradient, out, by_x, by_sent, by_received, width,
-    SLOPE: tl.constexpr, LOOPS: tl.constexpr, EDGES: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Add up the gradients of what is attended to, and of the parts of the logits.
-
-    With ``c_ij`` the attention and ``r_i`` the root, which takes no gradient: the gradient of a
-    logit is ``c_ij (<g_i, x_j> / r_i - <g_i, out_i>)``.
-    """
-    number = tl.program_id(0) * EDGES + tl.arange(0, EDGES)
-    head = tl.program_id(1)
-    s, t, live, fits, total, logit = _logits(
-        sent, received, source, target, number, head, num_edges, num_sources, num_targets, heads,
-        SLOPE, LOOPS,
-    )  # fmt: skip
-    live = live & fits
-    value = tl.exp(logit - tl.load(top + t * heads + head, mask=live, other=0))
-    share = value / tl.load(norms + t * heads + head, mask=live, other=1)
-    weight = value / tl.sqrt(tl.load(norms + (num_targets + t) * heads + head, mask=live, other=1))
-    met = tl.zeros([EDGES], x.dtype.element_ty)
-    rest = tl.zeros([EDGES], x.dtype.element_ty)
-    for first in range(0, width, BLOCK):
-        f = first + tl.arange(0, BLOCK)
-        inside = live[:, None] & (f < width)[None, :]
-        at_source = (s * heads + head)[:, None] * width + f[None, :]
-        at_target = (t * heads + head)[:, None] * width + f[None, :]
-        g = tl.load(gradient + at_target, mask=inside, other=0)
-        met += tl.sum(g * tl.load(x + at_source, mask=inside, other=0), 1)
-        rest += tl.sum(g * tl.load(out + at_target, mask=inside, other=0), 1)
-        tl.atomic_add(by_x + at_source, g * weight[:, None], mask=inside, sem="relaxed")
-    through = weight * met - share * rest
-    through = tl.where(total > 0, through, through * SLOPE)
-    tl.atomic_add(by_sent + s * heads + head, through, mask=live, sem="relaxed")
-    tl.atomic_add(by_received + t * heads + head, through, mask=live, sem="relaxed")
-
-
 def count(edges, fault: Tensor, apart: bool) -> Tensor:
     """Count the edges of each target, ``[num_targets]``; self-loops in a second row where apart."""
     source, target, num_edges, _, num_targets, is_listed = edges
     counts = target.new_zeros((1 + apart) * num_targets, dtype=torch.int32)
     if num_edges > 0:
-        programs = ceil_div(num_edges, _ALONE), 1, 1
+        programs = ceil_div(num_edges, ALONE), 1, 1
         with on_device_of(target):
             _count_kernel[programs](
-                (is_listed, apart, _ALONE), target, source, counts, fault, *edges[2:5]
+                (is_listed, apart, ALONE), target, source, counts, fault, *edges[2:5]
             )
     return counts
 
@@ -334,7 +199,7 @@ def sum_along(
     if total == 0 or out.numel() == 0:
         return out
     size = out.numel() // rows
-    few, block = _shape(size)
+    few, block = shape_of(size)
     programs = ceil_div(total, few), ceil_div(size, block), 1
     constants = is_listed, is_back, float(exponent), own, few, block
     with on_device_of(x):
@@ -343,70 +208,7 @@ def sum_along(
     return out
 
 
-def scores(x: Tensor, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ``<x_i, source>`` and ``<x_i, target>`` of each head, ``[num_nodes, heads]`` both."""
-    num_nodes, heads, width = x.shape
-    sent, received = x.new_empty(2, num_nodes, heads).unbind(0)
-    if x.numel() > 0:
-        few, block = _shape(width)
-        programs = ceil_div(num_nodes, few), heads, 1
-        with on_device_of(x):
-            _scores_kernel[programs]((few, block), x, source, target, sent, received, *x.shape)
-    return sent, received
-
-
-def attend(x: Tensor, parts: tuple[Tensor, Tensor], edges, slope: float, has_loops: bool):
-    """Return what is attended to, and what the backward pass needs besides.
-
-    That is the largest logit of each target, and the sums of its exponentials and their squares.
-    """
-    source, target, num_edges, _, num_targets, _ = edges
-    heads, width = x.shape[1:]
-    top = x.new_full((num_targets, heads), -math.inf)
-    out, norms = _zeros(x, (num_targets, heads, width), (2, num_targets, heads))
-    total = num_edges + has_loops * num_targets
-    if total == 0 or out.numel() == 0 or x.numel() == 0:
-        return out, top, norms
-    few, block = _shape(width)
-    along = x, *parts, source, target, top, norms, *edges[2:5], heads
-    whole, alone = (ceil_div(total, few), heads, 1), (ceil_div(total, _ALONE), heads, 1)
-    slope = float(slope)
-    with on_device_of(x):
-        _top_kernel[alone]((slope, has_loops, _ALONE), *along)
-        _norms_kernel[alone]((slope, has_loops, _ALONE), *along)
-        _attend_kernel[whole]((slope, has_loops, few, block), *along, out, width)
-    return out, top, norms
-
-
-def attend_back(
-    g: Tensor, x: Tensor, parts: tuple[Tensor, Tensor], kept, edges, slope: float, has_loops: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients of ``x``, without what comes through the parts, and of these."""
-    source, target, num_edges, _, num_targets, _ = edges
-    heads, width = x.shape[1:]
-    out, top, norms = kept
-    gradients = _zeros(x, x.shape, parts[0].shape, parts[1].shape)
-    total = num_edges + has_loops * num_targets
-    if total == 0 or out.numel() == 0 or x.numel() == 0:
-        return gradients
-    few, block = _shape(width)
-    programs = ceil_div(total, few), heads, 1
-    along = x, *parts, source, target, top, norms, *edges[2:5], heads
-    with on_device_of(x):
-        _attend_back_kernel[programs](
-            (float(slope), has_loops, few, block), *along, g.contiguous(), out, *gradients, width
-        )
-    return gradients
-
-
-def _zeros(x: Tensor, *shapes: tuple[int, ...]) -> tuple[Tensor, ...]:
-    """Return tensors of zeros, which one call makes."""
-    sizes = [math.prod(shape) for shape in shapes]
-    parts = x.new_zeros(sum(sizes)).split(sizes)
-    return tuple(part.view(shape) for part, shape in zip(parts, shapes, strict=True))
-
-
-def _shape(width: int) -> tuple[int, int]:
+def shape_of(width: int) -> tuple[int, int]:
     """Return how many edges and how many features a program reads at a time."""
     block = min(64, power_of_2(width))
     return min(_MOST_EDGES, _TILE // block), block

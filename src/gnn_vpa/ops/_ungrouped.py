@@ -105,7 +105,7 @@ class Ungrouped:
         """Return the sum of a degree normalisation, as ``ops.internal.normalised_sum`` does."""
         if fill is None:
             return _along(x, Way(self, 0.0, "roots"))
-        return _along(x, Way(self, 0.0, "normalised", fill=fill))
+        return _along(x, Way(self, 0.0, "normalised", fill=float(fill)))
 
     def attend_by_vectors(
         self, x: Tensor, source: Tensor, target: Tensor, slope: float, has_loops: bool
@@ -195,8 +195,8 @@ class _Attention(torch.autograd.Function):
         x = x.contiguous()
         parts = source.contiguous(), target.contiguous()
         if by_vectors:
-            parts = _kernels().scores(x, *parts)
-        kept = _kernels().attend(x, parts, way.edges, slope, has_loops)
+            parts = _attention().scores(x, *parts)
+        kept = _attention().attend(x, parts, way.edges, slope, has_loops)
         ctx.save_for_backward(x, source, target, *parts, *kept)
         ctx.rest = way, slope, has_loops, by_vectors
         return kept[0]  # type: ignore[no-any-return]
@@ -214,7 +214,7 @@ class _Attention(torch.autograd.Function):
             found = iter(torch.autograd.grad(out, asked, g, create_graph=True))
             by_given = (next(found) if is_asked else None for is_asked in ctx.needs_input_grad[:3])
             return (*by_given, None, None, None, None)
-        by_x, *by_parts = _kernels().attend_back(g, x, (s, t), kept, way.edges, slope, has_loops)
+        by_x, *by_parts = _attention().attend_back(g, x, (s, t), kept, way.edges, slope, has_loops)
         if by_vectors:
             by_parts = _through_vectors(by_x, by_parts, x, source, target)
         return (by_x, *by_parts, None, None, None, None)
@@ -256,3 +256,8 @@ def _by_plain(
 @cache
 def _kernels() -> ModuleType:
     return import_module("._triton_edges", __package__)  # which needs Triton
+
+
+@cache
+def _attention() -> ModuleType:
+    return import_module("._triton_edge_attention", __package__)
