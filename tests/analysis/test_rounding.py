@@ -1,5 +1,6 @@
 """What is an error of 1e-8 in one unit is one of 10 in another: nothing that is told may change."""
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,8 @@ from gnn_vpa.analysis import (
     write_markdown,
 )
 from gnn_vpa.analysis.answer import Answer, Candidate, sentences
-from gnn_vpa.analysis.rounding import largest, last_bits, settled
+from gnn_vpa.analysis.answer._contest import Folds, contest, leading
+from gnn_vpa.analysis.rounding import last_bits, settled, usual
 
 Make = Callable[..., pd.DataFrame]
 UNITS = [1e-12, 1e-9, 1.0, 1e9, 1e12]
@@ -151,11 +153,25 @@ def test_accuracies_are_the_same_to_the_last_graph(make_folds: Make) -> None:
     assert answer(folds).choices[0].tied == ("vpa",)
 
 
-def test_what_is_largest_and_what_is_settled() -> None:
-    assert largest([]) == 0.0
-    assert largest([float("inf"), -3.0], [float("nan")]) == 3.0
+def test_what_is_usual_and_what_is_settled() -> None:
+    assert usual([]) == usual([0.0, 0.0]) == 0.0
+    assert usual([float("inf"), -3.0], [float("nan")]) == 3.0
+    assert usual([[1.0, 5.0], [1e13, 7.0], [2.0, 9.0]]) == 2.0
+    assert settled([-math.inf, -0.5, math.nan, 0.1], 1e-12)[:2].tolist() == [-math.inf, -0.5]
     assert settled([], 1.0).tolist() == []
     assert settled([3.0, 1.0, 3.0, 1.5], 0.0).tolist() == [3.0, 1.0, 3.0, 1.5]
     near = 0.1 * 3
     assert near != 0.3
     assert settled([near, 1.0, 0.3], last_bits(1.0)).tolist() == [0.3, 1.0, 0.3]
+
+
+def test_one_training_that_exploded_hides_no_other_difference() -> None:
+    draw = np.random.default_rng(0)
+    worse, better = 1 + 0.01 * draw.random(10), 0.5 + 0.01 * draw.random(10)
+    worse[3] = 1e13
+    assert paired_wilcoxon(worse - better, size=usual(worse, better)).p == 2.0**-10
+    others = np.stack([-better, -better - 0.3, -worse], 1)  # larger is better
+    standings = contest([Folds(others, 1, 1 / 9)])
+    assert standings[0].cost == 0
+    assert standings[1].cost > 0.2
+    assert leading([Folds(others, 1, 1 / 9)])[1] == 0

@@ -165,6 +165,68 @@ def test_attention_counts_edges_that_are_asked_for(kernel_device: str) -> None:
     torch.testing.assert_close(found.cpu(), right)
 
 
+@pytest.mark.parametrize("is_pair", [False, True])
+def test_gradients_are_the_same_where_they_are_to_be_differentiated(
+    kernel_device: str, is_pair: bool
+) -> None:
+    # What attention is made of hangs on each other: both ends' features, a layer that comes twice.
+    torch.manual_seed(0)
+    conv = gnn_vpa.convert(GATConv((3, 3) if is_pair else 3, 3, add_self_loops=False))[0].double()
+
+    def gradients(device: str, create_graph: bool) -> list[Tensor]:
+        x = torch.randn(9, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        x = x.to(device).requires_grad_()
+        conv.to(device)
+        edge_index = edges().to(device)
+        out = conv((x, x), edge_index) if is_pair else conv(conv(x, edge_index), edge_index)
+        leaves = [x, *conv.parameters()]
+        first = torch.autograd.grad(out.sin().sum(), leaves, create_graph=create_graph)
+        if create_graph:
+            squares = torch.stack([one.square().sum() for one in first])
+            second = torch.autograd.grad(squares.sum(), leaves, allow_unused=True)
+            first += tuple(one for one in second if one is not None)
+        return [one.detach().cpu() for one in first]
+
+    with use_backend("reference"):
+        right = gradients("cpu", create_graph=True)
+    for backend in (None, "cpu"):
+        if backend is None:
+            plain, found = (gradients(kernel_device, create_graph=c) for c in (False, True))
+        else:
+            with use_backend(backend):
+                plain, found = (gradients("cpu", create_graph=c) for c in (False, True))
+        torch.testing.assert_close(plain, right[: len(plain)])
+        torch.testing.assert_close(found, right)
+
+
+@pytest.mark.parametrize("make", [GIN, GCN, GAT, GraphSAGE])
+def test_many_gradients_at_once_are_those_of_each(
+    kernel_device: str, make: Callable[..., nn.Module]
+) -> None:
+    torch.manual_seed(0)
+    model = gnn_vpa.convert(make(4, 3, 1))[0].double().to(kernel_device)
+    x = torch.randn(9, 4, dtype=torch.float64).to(kernel_device).requires_grad_()
+    out = model(x, edges().to(kernel_device))
+    along = torch.randn(5, *out.shape, dtype=torch.float64).to(kernel_device)
+    right = torch.stack([torch.autograd.grad(out, x, one, retain_graph=True)[0] for one in along])
+
+    def gradient(one: Tensor) -> Tensor:
+        return torch.autograd.grad(out, x, one, retain_graph=True)[0]
+
+    torch.testing.assert_close(torch.vmap(gradient)(along), right)
+
+
+def test_a_readout_whose_groups_change_before_the_backward_pass_is_refused(
+    kernel_device: str,
+) -> None:
+    x = torch.ones(6, 2, device=kernel_device, requires_grad=True)
+    batch = torch.tensor([0, 0, 0, 1, 1, 1], device=kernel_device)
+    out = gnn_vpa.VPAggregation()(x, batch, dim_size=2)
+    batch.copy_(1 - batch)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
 def test_units_are_normalised_as_on_the_cpu() -> None:
     for seed in range(3):
         edge_index = edges(seed)

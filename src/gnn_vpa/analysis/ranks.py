@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .rounding import largest, last_bits, settled
+from .rounding import last_bits, settled, usual
 
 _MOST_COUNTED = 13  # ranks with ties whose signs SciPy goes through; of more it takes the limit
 
@@ -40,9 +40,9 @@ def paired_wilcoxon(differences: ArrayLike, *, size: float | None = None) -> Ran
 
     Args:
         differences: one number a pair.
-        size: the largest of the scores that the differences are between: what is equal on paper
+        size: the usual size of the scores that the differences are between: what is equal on paper
             differs in the last bits of a float, and beside this it is a zero or a tie. None for
-            the largest difference.
+            that of the differences.
 
     Example:
         >>> paired_wilcoxon([1, 2, 3, 4, 5]).p  # only one of 2^5 signs is as extreme
@@ -52,7 +52,7 @@ def paired_wilcoxon(differences: ArrayLike, *, size: float | None = None) -> Ran
 
     values = np.asarray(differences, dtype=float)
     values = values[~np.isnan(values)]
-    within = last_bits(largest(values) if size is None else size)
+    within = last_bits(usual(values) if size is None else size)
     nonzero = values[np.abs(values) > within]
     if len(values) == 0:
         return RankTest(0, float("nan"), float("nan"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .rounding import largest, last_bits
+from .rounding import last_bits, usual
 
 TEST_PER_TRAIN = 1 / 8
 """Graphs in a test fold for each graph in training: 1/10 and 8/10 in the paper's protocol."""
@@ -122,8 +122,8 @@ def corrected_mean(
     Args:
         differences: one number for each fold of each repeat.
         test_per_train: how many graphs are tested on for each one trained on.
-        size: the largest of the scores that the differences are between: beside it one tells what
-            rounding has left of equal scores. None for the largest difference.
+        size: the usual size of the scores that the differences are between: beside it one tells
+            what rounding has left of equal scores. None for that of the differences.
 
     Example:
         >>> estimate = corrected_mean([1.0, 3.0], test_per_train=0.5)
@@ -134,7 +134,7 @@ def corrected_mean(
     values = values[~np.isnan(values)]
     n = len(values)
     mean = float(np.mean(values)) if n else float("nan")
-    within = last_bits(largest(values) if size is None else size)
+    within = last_bits(usual(values) if size is None else size)
     above, below = int(np.sum(values > within)), int(np.sum(values < -within))
     if n < 2:
         return Estimate(mean, float("nan"), 0, above, below)
@@ -163,7 +163,7 @@ def average(estimates: Sequence[Estimate]) -> Estimate:
     dof = total**2 / parts if parts > 0 else float(sum(e.dof for e in estimates))
     mean = sum(e.mean for e in estimates) / count
     # Leads of certain estimates that cancel each other leave 0, whatever their last bits.
-    if total == 0 and abs(mean) <= last_bits(largest([e.mean for e in estimates])):
+    if total == 0 and abs(mean) <= last_bits(usual([e.mean for e in estimates])):
         mean = 0.0
     above, below = sum(e.above for e in estimates), sum(e.below for e in estimates)
     return Estimate(mean, total / count**2, dof, above, below)

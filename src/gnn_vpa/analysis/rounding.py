@@ -12,15 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 _SHARE = 1e-11
 
 
-def largest(*scores: ArrayLike) -> float:
-    """How large scores are that are compared: the largest of them, whatever its sign.
+def usual(*scores: ArrayLike) -> float:
+    """How large scores are that are compared: the smallest of what is usual for each candidate.
+
+    Usual is the median, whatever the signs: of a training that exploded an error may be 1e13, which
+    says nothing about the others.
+
+    Args:
+        *scores: Those of a candidate, ``[folds]``, or of several, ``[folds, candidates]``.
 
     Example:
-        >>> largest([0.5, -2.0], [1.0, float("nan")])
-        2.0
+        >>> usual([0.5, -0.5, 1e13], [1.0, float("nan")])
+        0.5
     """
-    sizes = np.abs(np.concatenate([np.ravel(np.asarray(part, dtype=float)) for part in scores]))
-    return float(np.max(sizes[np.isfinite(sizes)], initial=0.0))
+    columns = [np.abs(np.asarray(part, dtype=float)) for part in scores]
+    sizes = [column for part in columns for column in np.atleast_2d(part.T)]
+    counted = [column[np.isfinite(column) & (column > 0)] for column in sizes]
+    return min((float(np.median(column)) for column in counted if column.size), default=0.0)
 
 
 def last_bits(size: float) -> float:
@@ -44,6 +52,7 @@ def settled(values: ArrayLike, within: float) -> NDArray[np.float64]:
     if not found.size:
         return found
     order = np.argsort(found, kind="stable")
-    steps = np.diff(found[order], prepend=-np.inf) > within
+    with np.errstate(invalid="ignore"):  # between two that are not finite
+        steps = ~(np.diff(found[order], prepend=-np.inf) <= within)  # which stand alone
     found[order] = found[order][steps][np.cumsum(steps) - 1]
     return found

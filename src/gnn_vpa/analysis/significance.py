@@ -17,7 +17,7 @@ from .measure import measure_of
 from .once import once
 from .ranks import holm, paired_wilcoxon
 from .resampled import Estimate, average, corrected_mean
-from .rounding import largest
+from .rounding import usual
 from .style import DATASETS, MODELS, in_order
 from .summary import fold_scores, only_setting, summarise, tested_per_trained
 
@@ -30,7 +30,7 @@ _EFFECT = ["difference", "low", "high", "rank_biserial", "p_wilcoxon", "p_correc
 
 @dataclass(frozen=True)
 class _Pairs:
-    """vpa's lead over another aggregation, fold by fold, and the largest score of both."""
+    """vpa's lead over another aggregation, fold by fold, and the usual size of both's scores."""
 
     leads: np.ndarray
     size: float
@@ -209,7 +209,7 @@ def _comparisons(folds: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, _Pai
 
 def _pairs(scores: pd.DataFrame, sign: int) -> _Pairs:
     vpa, other = scores.to_numpy().T
-    return _Pairs(sign * (vpa - other), largest(vpa, other))
+    return _Pairs(sign * (vpa - other), usual(vpa, other))
 
 
 def _joined(pairs: dict[str, _Pairs]) -> _Pairs:

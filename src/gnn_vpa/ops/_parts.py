@@ -347,6 +347,9 @@ def _traced_gradient(
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """Return a derivative that has one itself, or one that is traced, through the general way."""
     with torch.enable_grad():
+        # Views: inputs may hang on each other, and what comes through that is for others to add.
+        one, two, three = inputs
+        inputs = one.view_as(one), two.view_as(two), three.view_as(three)
         x, source, target = as_parts(*inputs)
         again = _general(x, source, target, ctx.graph, ctx.slope, None, ctx.normed)
         needed = [t for t in inputs if t.requires_grad]

@@ -5,6 +5,7 @@ not the GPU, are what takes the time there. A layer is a few launches here, forw
 and none waits for the device.
 """
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..errors import UsageError
+from ._csr import is_plain
 from ._graph import Graph
 from ._parts import attend_by_parts
 
@@ -168,14 +170,15 @@ class _Sum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, way: Way) -> Tensor:
         ctx.way = way
-        if way.eps is not None:
-            ctx.save_for_backward(way.eps)
+        target = way.edges.edges.target  # of a readout that of the user
+        ctx.save_for_backward(target, *([] if way.eps is None else [way.eps]))
         return way.run(x)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
         _ = ctx.saved_tensors  # PyTorch refuses one that has changed
-        return _along(g, ctx.way._replace(is_back=not ctx.way.is_back)), None
+        way = ctx.way._replace(is_back=not ctx.way.is_back)
+        return _along(g, way) if _is_plain(g) else _gathered(g, way), None
 
 
 class _Attention(torch.autograd.Function):
@@ -192,12 +195,13 @@ class _Attention(torch.autograd.Function):
     ) -> Tensor:
         way.faults.look()
         way.counts()  # which tells of edges that are out of range
+        given = x, source, target
         x = x.contiguous()
         parts = source.contiguous(), target.contiguous()
         if by_vectors:
             parts = _attention().scores(x, *parts)
         kept = _attention().attend(x, parts, way.edges, slope, has_loops)
-        ctx.save_for_backward(x, source, target, *parts, *kept)
+        ctx.save_for_backward(*given, *parts, *kept)
         ctx.rest = way, slope, has_loops, by_vectors
         return kept[0]  # type: ignore[no-any-return]
 
@@ -205,15 +209,9 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
         x, source, target, s, t, *kept = ctx.saved_tensors
         way, slope, has_loops, by_vectors = ctx.rest
-        if torch.is_grad_enabled():  # somebody is going to differentiate this again
-            given = x, source, target
-            out = _by_plain(*ctx.rest, *given)
-            asked = [
-                one for one, is_asked in zip(given, ctx.needs_input_grad, strict=False) if is_asked
-            ]
-            found = iter(torch.autograd.grad(out, asked, g, create_graph=True))
-            by_given = (next(found) if is_asked else None for is_asked in ctx.needs_input_grad[:3])
-            return (*by_given, None, None, None, None)
+        if torch.is_grad_enabled() or not _is_plain(g):  # it is differentiated again, or traced
+            return (*_traced_gradients(ctx, g, (x, source, target)), None, None, None, None)
+        x = x.contiguous()
         by_x, *by_parts = _attention().attend_back(g, x, (s, t), kept, way.edges, slope, has_loops)
         if by_vectors:
             by_parts = _through_vectors(by_x, by_parts, x, source, target)
@@ -222,6 +220,51 @@ class _Attention(torch.autograd.Function):
 
 _sum = super(torch.autograd.Function, _Sum).apply
 _attend = super(torch.autograd.Function, _Attention).apply
+
+
+def _is_plain(g: Tensor) -> bool:
+    """Say whether kernels can read a gradient: nothing traces it, and it is not one of many."""
+    return is_plain(g) and not torch._C._functorch.is_legacy_batchedtensor(g)
+
+
+def _gathered(x: Tensor, way: Way) -> Tensor:
+    """Return the same sum as ``Way.run``, by PyTorch's own functions."""
+    source, target, num_edges, num_sources, num_targets, is_listed = way.edges.edges
+    if not is_listed:
+        source = torch.arange(num_edges, device=target.device)
+    counts = way.edges.counts(way.own == "normalised").double()
+    own: Tensor | None = None if way.eps is None else 1 + way.eps
+    if way.own in ("normalised", "roots"):
+        mass, loops = counts, counts.new_zeros(0)
+        if way.own == "normalised":
+            mass, is_there = counts.view(2, num_targets)
+            loops = torch.where(is_there > 0, 1.0, way.fill)
+            mass = mass + loops.square()
+        root = torch.where(mass > 0, mass, torch.inf).pow(-0.25)
+        factor = root[source] * root[target]
+        if way.own == "normalised":
+            factor, own = factor * (source != target), loops * root.square()
+    else:
+        factor = counts.clamp(min=1).pow(-way.exponent)[target]
+    begin, end, rows = source, target, num_targets
+    if way.is_back:
+        begin, end, rows = target, source, num_sources
+    axes = [1] * (x.dim() - 1)
+    messages = x.index_select(0, begin) * factor.to(x.dtype).view(-1, *axes)
+    out = x.new_zeros(rows, *x.shape[1:]).index_add(0, end, messages)
+    return out if own is None else out + own.to(x.dtype).view(-1, *axes) * x
+
+
+def _traced_gradients(ctx: Any, g: Tensor, given: tuple[Tensor, ...]) -> Iterator[Tensor | None]:
+    """Return gradients that have derivatives, or are traced, by operators that have them."""
+    asked = ctx.needs_input_grad[: len(given)]
+    with torch.enable_grad():
+        # Views: inputs may hang on each other, and what comes through that is for others to add.
+        given = tuple(one.view_as(one) for one in given)
+        out = _by_plain(*ctx.rest, *given)
+        needed = [one for one, is_asked in zip(given, asked, strict=True) if is_asked]
+        found = iter(torch.autograd.grad(out, needed, g, create_graph=True))
+    return iter([next(found) if is_asked else None for is_asked in asked])
 
 
 def _through_vectors(

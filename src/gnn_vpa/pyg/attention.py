@@ -69,7 +69,9 @@ class Scores(NamedTuple):
         vectors = self.source.vector, self.target.vector
         if isinstance(graph, Small):
             assert normed
-            return graph.attend_by_vectors(x, *vectors, self.slope, self.has_loops)
+            if all(vector.dtype == x.dtype for vector in vectors):
+                return graph.attend_by_vectors(x, *vectors, self.slope, self.has_loops)
+            graph = graph.grouped(len(x))
         edges = graph.with_loops if self.has_loops else graph
         return attend_by_vectors(x, edges, *vectors, self.slope, normed=normed)
 

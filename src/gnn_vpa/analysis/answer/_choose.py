@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..format import listing, number
 from ..measure import Measure, measure_of
 from ..resampled import corrected_mean
-from ..rounding import largest
+from ..rounding import usual
 from ..settings import Setting
 from ..style import BASELINES, DATASETS, MODELS, in_order
 from ..summary import ONE_CLASS, fold_scores, summarise, tested_per_trained
@@ -159,7 +159,7 @@ def _beside(
 ) -> str:
     """Say of a baseline that the best network does not beat it; nothing where it does."""
     lead = choice.measure.sign * (leader - theirs).dropna()
-    estimate = corrected_mean(lead.to_numpy(), share, size=largest(leader, theirs))
+    estimate = corrected_mean(lead.to_numpy(), share, size=usual(leader, theirs))
     low, high = estimate.interval()
     if math.isnan(low) or low > 0:
         return ""

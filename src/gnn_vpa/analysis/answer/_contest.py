@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..resampled import Estimate, average, corrected_mean
-from ..rounding import largest, last_bits, settled
+from ..rounding import last_bits, settled, usual
 
 ALPHA = 0.05
 _DRAWS = 4000
@@ -91,7 +91,7 @@ def contest(data: Sequence[Folds], alpha: float = ALPHA) -> list[Standing]:
         [True, False, False]
     """
     means = np.mean([folds.scores.mean(axis=0) for folds in data], axis=0)
-    level = settled(means, last_bits(largest(*(folds.scores for folds in data))))
+    level = settled(means, last_bits(usual(*(folds.scores for folds in data))))
     leader = int(level.argmax())
     order = sorted(range(len(level)), key=lambda i: -level[i])
     rivals = len(means) - 1
@@ -124,7 +124,7 @@ def difference(data: Sequence[Folds], first: int, second: int) -> Estimate:
             corrected_mean(
                 folds.scores[:, first] - folds.scores[:, second],
                 folds.test_per_train,
-                size=largest(folds.scores[:, [first, second]]),
+                size=usual(folds.scores[:, [first, second]]),
             )
             for folds in data
         ]
@@ -164,7 +164,7 @@ def leading(data: Sequence[Folds]) -> Scores:
         mean = folds.scores.mean(axis=0)
         stretch = math.sqrt((1 + n * folds.test_per_train) * n / (n - 1))
         total += mean + stretch * (drawn - mean)
-    best = total >= total.max(axis=1, keepdims=True) - last_bits(largest(total))
+    best = total >= total.max(axis=1, keepdims=True) - last_bits(usual(total))
     shares: Scores = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
     return shares
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..format import listing
-from ..rounding import largest, last_bits
+from ..rounding import last_bits, usual
 from ._choice import Choice
 from ._contest import MOST_REPEATS, Folds, difference, helps
 from ._words import called
@@ -64,7 +64,7 @@ def surer(choice: Choice, names: Sequence[str], data: Sequence[Folds]) -> tuple[
 def _alike(data: Sequence[Folds], first: int, second: int) -> bool:
     """Whether two candidates have the same score on every fold."""
     pairs = (folds.scores[:, [first, second]] for folds in data)
-    return all(bool((np.ptp(pair, axis=1) <= last_bits(largest(pair))).all()) for pair in pairs)
+    return all(bool((np.ptp(pair, axis=1) <= last_bits(usual(pair))).all()) for pair in pairs)
 
 
 def dominated(
