@@ -105,6 +105,17 @@ def test_a_zero_has_no_sign_and_the_other_way_counts_against() -> None:
     assert all(math.isnan(end) for end in against.interval())
 
 
+def test_few_folds_that_agree_make_no_average_more_certain() -> None:
+    """Two folds with the same lead do not tell chance; ten do, and a lead of 0 is none."""
+    spread = corrected_mean([1.0, 2.0, 3.0] * 3)
+    unknown = average([spread, corrected_mean([20.0] * 2)])
+    assert unknown.mean == 11.0
+    assert math.isnan(unknown.p_greater)
+    assert all(math.isnan(end) for end in unknown.interval())
+    for certain in ([20.0] * 10, [0.0] * 2):
+        assert average([spread, corrected_mean(certain)]).variance == spread.variance / 4
+
+
 def test_leads_that_cancel_each_other_are_no_lead() -> None:
     up, down = corrected_mean([0.3 - 0.1] * 10), corrected_mean([-0.2] * 10)
     assert average([up, down]).mean == 0.0

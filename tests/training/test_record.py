@@ -20,8 +20,8 @@ LOSS = st.sampled_from([0.5, 1.0, math.nan, math.inf])
 SCORE = st.sampled_from([-1.0, 0.0, 0.5, 2.0, math.nan, math.inf])
 
 
-def made(epochs: int, patience: int | None = None) -> tuple[Record, Tensor]:
-    y = torch.arange(12.0).view(2, 6, 1) / 6
+def made(epochs: int, patience: int | None = None, unit: float = 1) -> tuple[Record, Tensor]:
+    y = unit * torch.arange(12.0).view(2, 6, 1) / 6
     weight = torch.zeros(2, 3)
     record = Record(
         METRICS["mae"], patience, epochs, y, PARTS, 1, torch.float64, {"weight": weight}
@@ -74,12 +74,13 @@ def test_what_is_kept_is_of_the_first_best_epoch(
         assert outcome.predictions.test.tolist() == [[drawn[best[1]][1][row]]] * 4
 
 
-def test_scores_of_another_epoch_are_found() -> None:
-    record, _ = made(2)
+@pytest.mark.parametrize("unit", [1.0, 1e-9])
+def test_scores_of_another_epoch_are_found(unit: float) -> None:
+    record, _ = made(2, unit=unit)
     for epoch in range(2):
-        said = torch.full((2, 6, 1), float(epoch), dtype=torch.float64)
+        said = torch.full((2, 6, 1), epoch * unit, dtype=torch.float64)
         record.add(torch.ones(2, dtype=torch.float64), said, {"weight": torch.zeros(2, 3)})
-    record.state["scores"][1] += 0.5
+    record.state["scores"][1] += 0.5 * unit
     with pytest.raises(GnnVpaError, match=r"fold 1: MAE .* a defect of gnn-vpa"):
         record.outcomes(LANES)
 

@@ -149,7 +149,8 @@ def average(estimates: Sequence[Estimate]) -> Estimate:
     """The unweighted average of independent estimates, one for each data set.
 
     Its variance is sum_k v_k / K^2; its degrees of freedom are Welch and Satterthwaite's. It
-    speaks of these data sets, not of data sets in general.
+    speaks of these data sets, not of data sets in general. Where one of them has the same
+    difference on all of too few folds, its variance is not known, and nor is the average's.
 
     Example:
         >>> average([Estimate(1.0, 2.0, 9), Estimate(3.0, 2.0, 9)])
@@ -159,6 +160,8 @@ def average(estimates: Sequence[Estimate]) -> Estimate:
         return Estimate(float("nan"), float("nan"), 0)
     count = len(estimates)
     total = sum(e.variance for e in estimates)
+    if total > 0 and any(e.variance == 0 and math.isnan(e.interval()[0]) for e in estimates):
+        total = math.nan  # of such sets alone, signs are what counts
     parts = sum(e.variance**2 / e.dof for e in estimates if e.variance > 0)
     dof = total**2 / parts if parts > 0 else float(sum(e.dof for e in estimates))
     mean = sum(e.mean for e in estimates) / count
