@@ -12,6 +12,7 @@ from torch_geometric.data import Batch, Data, HeteroData
 from torch_geometric.data.hypergraph_data import HyperGraphData
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import global_add_pool, global_max_pool
+from torch_geometric.transforms import ToSparseTensor
 
 from gnn_vpa import UsageError, aggregate
 from gnn_vpa.pyg import BatchNorm, MergeAlike, merged_readout
@@ -146,6 +147,15 @@ def test_numbers_of_nodes_are_not_left_to_mean_others() -> None:
     assert asked.merged_index[asked.center_index].tolist() == [1]
     data.center_index = data.center_index == 3  # says of something whether, and numbers nothing
     assert "center_index" in MergeAlike()(data)
+
+
+def test_a_matrix_of_the_whole_graphs_nodes_is_not_left_beside_merged_ones() -> None:
+    star = torch.tensor([[0, 0, 0, 1, 2, 3], [1, 2, 3, 0, 0, 0]])
+    data = ToSparseTensor(remove_edge_index=False)(Data(x=torch.ones(4, 1), edge_index=star))
+    with pytest.raises(UsageError, match=r"adj_t: .* make it from the merged graph"):
+        MergeAlike()(data)
+    asked = MergeAlike(levels={"adj_t": "graph"})(data)
+    assert (asked.num_nodes, asked.adj_t.shape) == (2, (4, 4))
 
 
 def test_the_users_graph_is_left_alone() -> None:

@@ -89,6 +89,11 @@ def holds_nodes(key: str, value: Any) -> bool:
     return type(value) is int
 
 
+def is_matrix(data: Data, key: str) -> bool:
+    """Tell whether an attribute is a matrix of nodes by nodes: PyG puts those along a diagonal."""
+    return isinstance(data.__cat_dim__(key, data[key]), tuple)
+
+
 def _by_name(key: str, names: Collection[str]) -> Level | None:
     """Return what a name says of an attribute that has the length for it, if anything."""
     if key in E_KEYS:

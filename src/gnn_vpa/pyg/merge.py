@@ -11,7 +11,15 @@ from ..errors import UsageError
 from ..graphs import Merged, merge, refine
 from ..ops import Graph
 from ._edge_list import checked_ends, checked_graph
-from ._levels import Level, Levels, check_rows, checked_levels, holds_nodes, levels_of
+from ._levels import (
+    Level,
+    Levels,
+    check_rows,
+    checked_levels,
+    holds_nodes,
+    is_matrix,
+    levels_of,
+)
 
 
 class MergeAlike(BaseTransform):  # type: ignore[misc]
@@ -107,7 +115,15 @@ class MergeAlike(BaseTransform):  # type: ignore[misc]
         counts: dict[Level, int] = {"node": num_nodes, "edge": data.edge_index.shape[1]}
         levels = levels_of(data, counts, self.levels, asked=("node", "edge"))
         for key, level in levels.items():
-            if level == "graph" and key not in self.levels and holds_nodes(key, data[key]):
+            if level != "graph" or key in self.levels:
+                continue
+            if is_matrix(data, key):
+                raise UsageError(
+                    f"{key}: has a row and a column for each node, and merging changes nodes. Take "
+                    "it out, and make it from the merged graph (PyG's ToSparseTensor); or leave "
+                    f"it as it is, with levels={{{key!r}: 'graph'}}."
+                )
+            if holds_nodes(key, data[key]):
                 raise UsageError(
                     f"{key}: by its name it holds numbers of nodes, which merging changes. Take it "
                     f"out, and put data.merged_index[{key}] in afterwards; or leave it as it is, "
