@@ -8,7 +8,8 @@ from torch import Tensor
 
 from gnn_vpa.ops import Graph, aggregate, use_backend
 from gnn_vpa.ops._bags import Factored
-from gnn_vpa.ops._short import normalised_sum, power_sum
+from gnn_vpa.ops._short import constant_sum, normalised_sum, power_sum
+from gnn_vpa.ops.internal import weighted_sum
 
 NODES = 6
 FEW = st.integers(1, 40)
@@ -189,3 +190,46 @@ def test_weights_that_change_before_the_backward_pass_change_no_gradient(
     weight.zero_()
     (gradient,) = torch.autograd.grad(out.sum(), x, create_graph=again)
     assert gradient.flatten().tolist() == [2.0, 3.0]
+
+
+@given(st.integers(0, 2**31), st.integers(1, 40), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_constant_weights_are_summed_as_the_formula_says(
+    seed: int, count: int, in_order: bool
+) -> None:
+    """Where edges are given by target they keep their order, and otherwise they do not."""
+    draw = torch.Generator().manual_seed(seed)
+    edge_index = edges(draw, count)
+    if in_order:
+        edge_index = edge_index[:, edge_index[1].argsort(stable=True)]
+    weight = torch.randn(count, generator=draw, dtype=torch.float64)
+    x = torch.randn(NODES, 3, generator=draw, dtype=torch.float64, requires_grad=True)
+    graph = Graph(edge_index, NODES)
+    out = constant_sum(x, graph, weight)
+    assert out is not None
+    matrix = torch.zeros(NODES, NODES, dtype=torch.float64)
+    matrix.index_put_((edge_index[1], edge_index[0]), weight, accumulate=True)
+    torch.testing.assert_close(out, matrix @ x)
+    assert torch.equal(out, weighted_sum(x.detach(), graph, weight))
+    g = torch.randn(out.shape, generator=draw, dtype=torch.float64, requires_grad=True)
+    (by_x,) = torch.autograd.grad(out, x, g, create_graph=True)
+    torch.testing.assert_close(by_x, matrix.t() @ g)
+    (by_g,) = torch.autograd.grad(by_x, g, x.detach())
+    torch.testing.assert_close(by_g, matrix @ x.detach())
+
+
+def test_weights_that_change_before_the_backward_pass_are_refused() -> None:
+    weight, x = torch.ones(2), torch.ones(2, 3, requires_grad=True)
+    out = weighted_sum(x, Graph(torch.tensor([[0, 1], [1, 0]]), 2), weight)
+    weight.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+def test_weights_that_learn_and_graphs_without_edges_go_another_way() -> None:
+    graph, x = Graph(torch.tensor([[0, 1], [1, 0]]), 2), torch.ones(2, 3)
+    assert constant_sum(x, graph, torch.ones(2, requires_grad=True)) is None
+    assert constant_sum(x, Graph(torch.empty(2, 0).long(), 2), torch.ones(0)) is None
+    assert constant_sum(x.half(), graph, torch.ones(2).half()) is None
+    with use_backend("reference"):
+        assert constant_sum(x, graph, torch.ones(2)) is None

@@ -15,7 +15,7 @@ from ._norm import normed
 from ._operators import segmax, spmm
 from ._power import power
 from ._shapes import flat, lined_up
-from ._short import can_be_short, power_sum, short_sum
+from ._short import can_be_short, constant_sum, power_sum, short_sum
 
 
 def aggregate(
@@ -122,6 +122,10 @@ def scaled_sum(x: Tensor, graph: Graph, weight: Tensor, factor: Tensor, through:
 def _sum(x: Tensor, graph: Graph, weight: Tensor | None, factor: Tensor | None) -> Tensor:
     if weight is None and can_be_short(x):
         return short_sum(x, graph, factor)
+    if weight is not None and factor is None:
+        out = constant_sum(x, graph, weight)
+        if out is not None:
+            return out
     has_heads = weight is not None and weight.dim() == 2
     by_heads = flat(x, 2) if has_heads else flat(x, 1).unsqueeze(1)  # [S, H, F]
     weight = weight.unsqueeze(1) if weight is not None and not has_heads else weight

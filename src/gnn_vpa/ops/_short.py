@@ -14,7 +14,8 @@ from . import observe
 from ._backend import backend, kernels
 from ._bags import WIDE, Bags, normalised, powers, turned_sum
 from ._cache import Mark
-from ._csr import is_plain
+from ._cpu import whole_bags
+from ._csr import CSR, is_plain
 from ._differentiable import has_duals
 from ._graph import Graph, trainable
 
@@ -77,15 +78,27 @@ def normalised_sum(x: Tensor, graph: Graph, fill: int | None) -> Tensor | None:
     return _along(way, x, graph)
 
 
+def constant_sum(x: Tensor, graph: Graph, weight: Tensor) -> Tensor | None:
+    """Return ``sum_j weight_ij x_j``, or None where this way does not serve.
+
+    It serves on the CPU, with weights ``[E]`` that are constants and that nobody changes before
+    the backward pass, which raises then. Nothing is remembered: the graph may be used but once.
+    """
+    if not (_is_one_call(x) and _is_constant(weight, x) and graph.is_whole):
+        return None
+    if x.requires_grad and torch.is_grad_enabled():
+        return _weighted(x, weight, graph)  # type: ignore[no-any-return, no-untyped-call]
+    return _bags_of(x, weight, graph.by_target)
+
+
 def _serves(x: Tensor) -> bool:
     """Say whether features can be summed on the CPU by one call, and nobody watches."""
-    return (
-        observe.observer is None
-        and can_be_short(x)
-        and x.dtype in WIDE
-        and x.shape[1] > 0
-        and backend(x) == "cpu"
-    )
+    return observe.observer is None and _is_one_call(x)
+
+
+def _is_one_call(x: Tensor) -> bool:
+    """Say whether features can be summed on the CPU by one call."""
+    return can_be_short(x) and x.dtype in WIDE and x.shape[1] > 0 and backend(x) == "cpu"
 
 
 def _is_constant(weight: Tensor, x: Tensor) -> bool:
@@ -139,5 +152,27 @@ class _Sum(torch.autograd.Function):
         return way.back_traced(g, graph), None, None
 
 
-# What ``_Sum.apply`` calls after it has looked for transforms, of which there are none here.
-_differentiable = super(torch.autograd.Function, _Sum).apply
+class _WeightedSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, graph: Graph) -> Tensor:
+        ctx.graph = graph
+        ctx.save_for_backward(weight)
+        return _bags_of(x, weight, graph.by_target)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
+        (weight,), graph = ctx.saved_tensors, ctx.graph
+        if not torch.is_grad_enabled() and is_plain(g):
+            return _bags_of(g, weight, graph.by_source), None, None
+        return turned_sum(g, graph, weight, None), None, None
+
+
+def _bags_of(x: Tensor, weight: Tensor, csr: CSR) -> Tensor:
+    """Sum along a row's edges, whose weights are in the order in which edges were given."""
+    return whole_bags(x, weight if csr.edge is None else weight.index_select(0, csr.edge), csr)
+
+
+# What ``apply`` calls after it has looked for transforms, of which there are none here.
+_differentiable, _weighted = (
+    super(torch.autograd.Function, function).apply for function in (_Sum, _WeightedSum)
+)
