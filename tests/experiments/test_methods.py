@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -145,3 +146,16 @@ def test_what_cannot_be_is_named(
 def test_a_model_is_no_factory() -> None:
     with pytest.raises(UsageError, match="Linear is a model already"):
         model_name(nn.Linear(2, 2))
+
+
+def test_two_functions_of_one_name_are_not_one_model() -> None:
+    def outer(layer: nn.Module) -> Any:
+        def make(in_channels: int, out_channels: int) -> nn.Module:
+            return nn.Sequential(nn.Linear(in_channels, out_channels), layer)
+
+        return make
+
+    same = outer(nn.Dropout(0.0))
+    assert len(expand(["MUTAG"], [same, same], ["default"]).cells) == 1
+    with pytest.raises(UsageError, match="two different functions are called"):
+        expand(["MUTAG"], [same, outer(nn.Dropout(0.9))], ["default"])

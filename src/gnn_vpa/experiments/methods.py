@@ -47,7 +47,7 @@ def tasks_of(
     left_out: list[str] = []
     methods: Methods = []
     wanted = None if aggrs is None else list(dict.fromkeys(map(_aggregation, aggrs)))
-    names = list(dict.fromkeys(model_name(model) for model in models))
+    names = _names(models)
     taken = _taken(names, options, arguments, left_out)
     for model in names:
         grid = option_grid(taken[model])
@@ -67,6 +67,20 @@ def tasks_of(
                 continue
             methods.append([Task(model, aggr, variant, features, chosen) for chosen in grid])
     return [tasks for tasks in methods if _can_be_built(tasks, left_out)], left_out
+
+
+def _names(models: Sequence[str | Callable[..., Any]]) -> list[str]:
+    """Return the names of models, each once; raise where one name stands for two functions."""
+    sources: dict[str, str] = {}
+    for model in models:
+        name = model_name(model)
+        source = own.source_hash(own.factory(name)) if own.is_own(name) else ""
+        if sources.setdefault(name, source) != source:
+            raise UsageError(
+                f"models: two different functions are called {name}: give each a name of its own, "
+                "so that their results can be told apart"
+            )
+    return list(sources)
 
 
 def _aggregation(name: str) -> str:

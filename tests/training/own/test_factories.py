@@ -67,3 +67,51 @@ def test_a_function_of_this_place_is_not_elsewhere(write_module: Write) -> None:
     imported = factory("mynet:make")
     assert elsewhere(register(imported)) is None
     assert "cannot import" in str(elsewhere(register(lambda i, o: nn.Linear(i, o))))
+
+
+GROWING = "MADE = []\n\ndef make(i, o):\n    MADE.append(i)\n    return len(MADE)\n"
+
+
+@pytest.mark.parametrize("is_registered", [True, False])
+def test_what_the_making_of_a_model_changes_does_not_end_a_run(
+    write_module: Write, is_registered: bool
+) -> None:
+    module = f"mygrowing{is_registered}"  # functions that were planned once stay known
+    write_module(module, GROWING)
+    make = factory(f"{module}:make")
+    planned = source_hash(make)
+    if is_registered:
+        register(make)
+    for _ in range(3):
+        assert factory(f"{module}:make", planned) is make
+        make(1, 2)
+    assert source_hash(make) != planned
+
+
+def test_a_plan_with_other_values_is_refused_and_found_again(write_module: Write) -> None:
+    write_module("myplan", "WIDTH = 8\n" + MAKE.format("WIDTH"))
+    make: Any = factory("myplan:make")
+    register(make)
+    narrow = source_hash(make)
+    make.__globals__["WIDTH"] = 64
+    register(make)
+    wide = source_hash(make)
+    assert factory("myplan:make", wide) is make
+    with pytest.raises(UsageError, match=r"has changed since .*, or values that it reads"):
+        factory("myplan:make", narrow)
+    make.__globals__["WIDTH"] = 8
+    assert factory("myplan:make", narrow) is make
+
+
+@pytest.mark.parametrize("is_registered", [True, False])
+def test_a_value_that_was_set_from_outside_is_not_elsewhere(
+    write_module: Write, is_registered: bool
+) -> None:
+    module = f"myset{is_registered}"
+    write_module(module, "WIDTH = 8\n" + MAKE.format("WIDTH"))
+    make: Any = factory(f"{module}:make")
+    if is_registered:
+        register(make)
+    assert elsewhere(f"{module}:make") is None
+    make.__globals__["WIDTH"] = 64
+    assert f"that {module}.WIDTH was changed" in str(elsewhere(f"{module}:make"))

@@ -14,5 +14,5 @@ from .factories import elsewhere as elsewhere
 from .factories import factory as factory
 from .factories import is_own as is_own
 from .factories import register as register
-from .source import modules_of as modules_of
-from .source import source_hash as source_hash
+from .hashing import modules_of as modules_of
+from .hashing import source_hash as source_hash

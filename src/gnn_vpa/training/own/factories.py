@@ -9,12 +9,13 @@ from torch import nn
 
 from ...errors import UsageError
 from ...graphs.reference import import_reference
-from .source import source_hash
+from .hashing import changed_names, source_hash
 
 Factory = Callable[..., nn.Module]
 
 _BY_NAME: dict[str, Factory] = {}  # the latest of each name: a cell of a notebook may run again
 _BY_SOURCE: dict[tuple[str, str], Factory] = {}
+_LATEST: dict[int, str] = {}  # the hash that each of these functions had when it was last planned
 _ADOPTED: dict[tuple[str, str], Factory] = {}  # another process has looked at their source
 
 
@@ -54,12 +55,21 @@ def register(factory: Factory) -> str:
         )
     name = f"{factory.__module__ or '__main__'}:{factory.__qualname__}"
     made: Any = factory
-    _BY_NAME[name] = _BY_SOURCE[name, source_hash(made)] = made
+    _BY_NAME[name] = made
+    _keep(name, source_hash(made), made)
     return name
+
+
+def _keep(name: str, source: str, factory: Factory) -> None:
+    _BY_SOURCE[name, source] = factory
+    _LATEST[id(factory)] = source  # which stays alive above
 
 
 def factory(name: str, source: str = "") -> Factory:
     """Return the function that makes a user's model.
+
+    It is looked at once for each run: what a model's own making or training changes, such as a
+    list of models made, is no edit.
 
     Args:
         name: ``module:function``; the module may lie in this folder.
@@ -74,17 +84,23 @@ def factory(name: str, source: str = "") -> Factory:
     """
     if (adopted := _ADOPTED.get((name, source))) is not None:
         return adopted
-    found = _BY_SOURCE.get((name, source)) or _BY_NAME.get(name) or import_reference(name)
+    planned = _BY_SOURCE.get((name, source))
+    if planned is not None and _LATEST[id(planned)] == source:
+        return planned
+    found = planned or _BY_NAME.get(name) or import_reference(name)
     if not callable(found) or isinstance(found, nn.Module):
         raise UsageError(
             f"{name!r} must be a function make(in_channels, out_channels) that returns a model, "
             f"but is of type {type(found).__name__}."
         )
-    if source and source_hash(found) != source:
-        raise UsageError(
-            f"{name}: its source has changed since the run was planned: run again, and the edited "
-            "model is another method."
-        )
+    if source:
+        if source_hash(found) != source:
+            raise UsageError(
+                f"{name}: its source has changed since the run was planned, or values that it "
+                "reads: run again, and the edited model is another method. Values that other "
+                "processes need belong into its file, and not to be set from outside."
+            )
+        _keep(name, source, found)
     return found
 
 
@@ -108,7 +124,7 @@ def elsewhere(name: str) -> str | None:
     """
     found = _BY_NAME.get(name)
     if found is None:
-        return None
+        return _changed(name) if is_own(name) else None
     if name.startswith("__main__:"):
         return "it is defined in a notebook or a script, which other processes do not have"
     try:
@@ -117,4 +133,17 @@ def elsewhere(name: str) -> str | None:
         importable = None
     if importable is not found:
         return f"other processes cannot import {name}"
-    return None
+    return _changed(name)
+
+
+def _changed(name: str) -> str | None:
+    """Say which values were set after they were imported; other processes have the file's."""
+    try:
+        found = import_reference(name)
+    except UsageError:
+        return None  # it was sent by another process
+    try:
+        names = changed_names(found)
+    except UsageError as error:
+        return str(error)
+    return f"other processes would not see that {names[0]} was changed" if names else None
