@@ -4,7 +4,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from gnn_vpa.analysis import findings
+from gnn_vpa.analysis import dataset_tests, findings, overall_tests
 
 SUM, MEAN, VPA = (("mine", "GIN", name) for name in ("sum", "mean", "vpa"))
 NOISE = [0.00, 0.01, -0.01, 0.02, -0.02, 0.00, 0.01, -0.01, 0.02, -0.02]
@@ -74,6 +74,34 @@ def test_two_equal_folds_prove_nothing(make_folds: Callable[..., pd.DataFrame]) 
     (sentence, *_) = findings(make_folds({SUM: [0.7, 0.8], VPA: [0.75, 0.85]}))
     few = "the same on every fold, and too few of one sign for an interval"
     assert f"untested against sum (+5.0 points, {few})" in sentence
+
+
+def test_a_data_set_of_too_few_folds_is_not_called_the_same_on_all(
+    make_folds: Callable[..., pd.DataFrame],
+) -> None:
+    lead = [0.01, 0.03, 0.01, 0.08, 0.02, 0.005, 0.04, 0.01, 0.06, 0.005]
+    for few in (1, 2):
+        cells = {
+            SUM: [0.6] * 10,
+            VPA: [0.6 + x for x in lead],
+            ("b", *SUM[1:]): [0.5] * few,
+            ("b", *VPA[1:]): [0.75] * few,
+        }
+        text = " ".join(findings(make_folds(cells)))
+        assert "points, a data set has too few folds that differ for an interval)" in text
+        assert "the same on every fold" not in text
+
+
+def test_trainings_without_a_score_are_told_beside_the_test(
+    make_folds: Callable[..., pd.DataFrame],
+) -> None:
+    lost = [make_folds({SUM: [0.6, 0.7], VPA: [0.8, 0.7]})]
+    lost += [make_folds({SUM: [math.nan, 0.7], VPA: [0.8, 0.7]}, seed=1)]
+    folds = pd.concat(lost)
+    assert "over 2 of 2 pairs, 1 training missing" in findings(folds)[0]
+    for tests in (overall_tests, dataset_tests):
+        assert tests(folds)["missing"].tolist() == [1]
+        assert tests(lost[0])["missing"].tolist() == [0]
 
 
 def test_one_aggregation_has_nothing_to_be_tested_against(

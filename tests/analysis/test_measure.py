@@ -101,7 +101,7 @@ def test_errors_of_several_data_sets_have_no_average(make_folds: Make) -> None:
     assert all(row.average is None for row in table.rows)
     assert "Avg" not in to_markdown(table) + to_latex(table)
     (row,) = overall_tests(folds).itertuples()
-    assert row.unit == "% of the mean RMSE"
+    assert row.unit == "% of the median RMSE"
     assert row.difference == pytest.approx(100 * 0.1 / 0.35)  # on both data sets, whatever the unit
 
 

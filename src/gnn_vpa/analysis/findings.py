@@ -108,7 +108,7 @@ def _of_model(tests: pd.DataFrame, cells: pd.DataFrame, metric: Measure) -> str:
         lead = lead_text(metric, row.difference, row.digits, row.unit)
         if several and row.datasets < len(datasets):
             lead += f" on {row.datasets} of them"
-        if said := missing_pairs(row.pairs, row.asked):
+        if said := missing_pairs(row.pairs, row.asked, row.missing):
             lead += f" over {said}"
         effect = f"{other} ({lead}, {_interval(row, metric)})"
         claims.setdefault(_verdict(row.low, row.high), []).append(effect)
@@ -120,6 +120,8 @@ def _of_model(tests: pd.DataFrame, cells: pd.DataFrame, metric: Measure) -> str:
 def _interval(row: Any, metric: Measure) -> str:
     """The interval of a test, or why there is none."""
     if math.isnan(row.low):
+        if row.pairs > row.datasets > 1:
+            return "a data set has too few folds that differ for an interval"
         if row.pairs > row.datasets:
             return "the same on every fold, and too few of one sign for an interval"
         return "a single fold has no interval"

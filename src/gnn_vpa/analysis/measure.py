@@ -111,7 +111,7 @@ class Measure:
     def unit(self, relative: bool = False) -> str:
         """What a difference of two scores is in."""
         if relative:
-            return f"% of the mean {self.noun}"
+            return f"% of the median {self.noun}"
         return "points" if self.is_share else f"of {self.noun}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ._published import FOLDS
@@ -20,8 +21,12 @@ _EPOCHS = 200
 def remarks(setting: Setting, folds: pd.DataFrame, curves: pd.DataFrame) -> Iterator[str]:
     """Warn of comparing with the paper where the protocol is another than its own."""
     departures = []
-    if setting.models != RELEASED:
-        departures.append(f"the models are not as released but {setting.models or 'as given'}")
+    models = replace(setting, protocol="")
+    if models.models != RELEASED:
+        verb = "have " if models.variant == RELEASED else ""
+        departures.append(
+            f"the models are not as released but {verb}{models.unusual or 'as given'}"
+        )
     by_cell = folds.groupby(["dataset", "model", "aggregation"])["fold"].nunique()
     if by_cell.min() < FOLDS:
         fewest = count(int(by_cell.min()), "fold")

@@ -33,8 +33,8 @@ class Estimate:
 
     Args:
         mean: the estimate.
-        variance: its variance (not that of the observations); NaN where one observation is all.
-        dof: degrees of freedom of the variance.
+        variance: its variance (not that of the observations); NaN where it is not known.
+        dof: degrees of freedom of the variance; 0 where one observation is all, of a data set too.
         above: how many observations are above zero. Signs are all there is where the variance is 0.
         below: how many are below zero.
 
@@ -164,6 +164,8 @@ def average(estimates: Sequence[Estimate]) -> Estimate:
         total = math.nan  # of such sets alone, signs are what counts
     parts = sum(e.variance**2 / e.dof for e in estimates if e.variance > 0)
     dof = total**2 / parts if parts > 0 else float(sum(e.dof for e in estimates))
+    if math.isnan(total):
+        dof = float(min(e.dof for e in estimates))
     mean = sum(e.mean for e in estimates) / count
     # Leads of certain estimates that cancel each other leave 0, whatever their last bits.
     if total == 0 and abs(mean) <= last_bits(usual([e.mean for e in estimates])):

@@ -25,10 +25,20 @@ def usual(*scores: ArrayLike) -> float:
         >>> usual([0.5, -0.5, 1e13], [1.0, float("nan")])
         0.5
     """
-    columns = [np.abs(np.asarray(part, dtype=float)) for part in scores]
-    sizes = [column for part in columns for column in np.atleast_2d(part.T)]
-    counted = [column[np.isfinite(column) & (column > 0)] for column in sizes]
-    return min((float(np.median(column)) for column in counted if column.size), default=0.0)
+    return min(sizes(*scores), default=0.0)
+
+
+def sizes(*scores: ArrayLike) -> list[float]:
+    """What is usual for each candidate that has any score but zeros, see `usual`.
+
+    Example:
+        >>> sizes([[0.5, 0.0], [0.7, 0.0]], [-2.0, float("nan")])
+        [0.6, 2.0]
+    """
+    parts = [np.abs(np.asarray(part, dtype=float)) for part in scores]
+    columns = [column for part in parts for column in np.atleast_2d(part.T)]
+    counted = [column[np.isfinite(column) & (column > 0)] for column in columns]
+    return [float(np.median(column)) for column in counted if column.size]
 
 
 def last_bits(size: float) -> float:

@@ -6,16 +6,18 @@ That is the paper's question; which of all may be the best is asked in `answer`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..aggregations import ordered
 from ._published import published_p
+from .format import count
 from .measure import measure_of
 from .once import once
 from .ranks import holm, paired_wilcoxon
+from .relative import percent
 from .resampled import Estimate, average, corrected_mean
 from .rounding import usual
 from .style import DATASETS, MODELS, in_order
@@ -24,16 +26,23 @@ from .summary import fold_scores, only_setting, summarise, tested_per_trained
 if TYPE_CHECKING:
     import pandas as pd
 
-_PAIRED = ["pairs", "asked"]
+_PAIRED = ["pairs", "asked", "missing"]
 _EFFECT = ["difference", "low", "high", "rank_biserial", "p_wilcoxon", "p_corrected"]
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """vpa's lead over another aggregation, fold by fold, and the usual size of both's scores."""
+    """vpa's lead over another aggregation, fold by fold.
+
+    Args:
+        leads: one a fold.
+        size: what is usual for the scores of both.
+        missing: trainings of these folds without a score.
+    """
 
     leads: np.ndarray
     size: float
+    missing: int = 0
 
     def mean(self, test_per_train: float) -> Estimate:
         return corrected_mean(self.leads, test_per_train, size=self.size)
@@ -54,12 +63,14 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
     The effect size is that average `difference`: vpa's lead, positive where vpa is better, which
     for an error is where it is smaller. It is in `unit`: points of what is printed in percent, the
     metric's own unit, or, where an error has another unit on each of several data sets, percent of
-    its mean there. `low` to `high` is the 95 % confidence interval of the corrected test.
-    `rank_biserial` is the unitless effect size that belongs to Wilcoxon's test.
+    the median there: over the model's aggregations, of each one's median over folds. `low` to
+    `high` is the 95 % confidence interval of the corrected test. `rank_biserial` is the unitless
+    effect size that belongs to Wilcoxon's test.
 
     Repeats of the folds are pairs too, and the corrected test allows for what they share. Only
     folds that both have finished are compared. `asked` is how many pairs there would be if none
-    were missing, on all data sets that either was run on.
+    were missing, on all data sets that either was run on, and `missing` how many trainings of the
+    pairs have no score: a fold's score is the mean of the others.
 
     Args:
         folds: results of one setting.
@@ -67,8 +78,9 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
             number of folds says.
 
     Returns:
-        One row a comparison: model, aggregation, datasets, pairs, asked, difference, low, high,
-        rank_biserial, p_wilcoxon, p_corrected, p_paper, unit, digits (to print the difference).
+        One row a comparison: model, aggregation, datasets, pairs, asked, missing, difference, low,
+        high, rank_biserial, p_wilcoxon, p_corrected, p_paper, unit, digits (to print the
+        difference).
 
     Example:
         >>> import pandas as pd
@@ -86,11 +98,11 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
     rows = []
     asked = _asked_pairs(folds)
     measure, shares = measure_of(folds), _shares(folds, test_per_train)
-    digits = _digits(folds)
+    digits, scores = _digits(folds), fold_scores(folds)
     for model, aggregation, pairs in _comparisons(folds):
         relative = measure.has_unit and len(pairs) > 1
         if relative:
-            pairs = _relative(folds, pairs)
+            pairs = _relative(scores, model, pairs)
         estimates = [own.mean(shares[name]) for name, own in pairs.items()]
         rows.append(
             {
@@ -99,6 +111,7 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
                 "datasets": len(pairs),
                 "pairs": sum(len(own.leads) for own in pairs.values()),
                 "asked": sum(asked(model, aggregation).values()),
+                "missing": sum(own.missing for own in pairs.values()),
                 **_effect(_joined(pairs), average(estimates)),
                 "p_paper": published_p(table, model, aggregation, list(pairs)),
                 "unit": measure.unit(relative),
@@ -152,6 +165,7 @@ def dataset_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
                 "dataset": dataset,
                 "pairs": len(own.leads),
                 "asked": asked(model, aggregation)[dataset],
+                "missing": own.missing,
                 **_effect(own, own.mean(shares[dataset])),
                 "digits": digits[dataset],
             }
@@ -166,14 +180,24 @@ def dataset_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
     return pd.concat(families)[columns] if families else pd.DataFrame(columns=columns)
 
 
-def missing_pairs(pairs: int, asked: int) -> str:
-    """What must be said beside a test of fewer pairs than there should be; empty if all are there.
+def missing_pairs(pairs: int, asked: int, missing: int = 0) -> str:
+    """What must be said beside a test of less than there should be; empty if all is there.
+
+    Args:
+        pairs: how many there are.
+        asked: how many there should be.
+        missing: trainings of these pairs without a score.
 
     Example:
         >>> missing_pairs(87, 90), missing_pairs(90, 90)
         ('87 of 90 pairs', '')
+        >>> missing_pairs(90, 90, missing=3)
+        '90 of 90 pairs, 3 trainings missing'
     """
-    return f"{pairs} of {asked} pairs" if pairs < asked else ""
+    if pairs >= asked and not missing:
+        return ""
+    said = f", {count(missing, 'training')} missing" if missing else ""
+    return f"{pairs} of {asked} pairs{said}"
 
 
 def _asked_pairs(folds: pd.DataFrame) -> Callable[[str, str], dict[str, int]]:
@@ -193,9 +217,11 @@ def _asked_pairs(folds: pd.DataFrame) -> Callable[[str, str], dict[str, int]]:
 
 def _comparisons(folds: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, _Pairs]]]:
     """Each model and aggregation that vpa can be paired with: vpa's lead, fold by fold."""
-    wide = fold_scores(folds).pivot(
-        index=["model", "dataset", "repeat", "fold"], columns="aggregation", values="score"
-    )
+    scores = fold_scores(folds)
+    scores = scores.assign(missing=(scores["seeds"] - scores["trainings"]).clip(lower=0))
+    index = ["model", "dataset", "repeat", "fold"]
+    wide = scores.pivot(index=index, columns="aggregation", values="score")
+    missing = scores.pivot(index=index, columns="aggregation", values="missing")
     if "vpa" not in wide.columns:
         return
     sign = measure_of(folds).sign
@@ -203,13 +229,18 @@ def _comparisons(folds: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, _Pai
         for aggregation in ordered(wide.columns.drop("vpa")):
             both = wide.loc[model][["vpa", aggregation]].dropna()
             datasets = in_order(both.index.get_level_values("dataset"), DATASETS)
+            less = missing.loc[model].loc[both.index, both.columns].sum(axis=1)
             if datasets:
-                yield model, aggregation, {name: _pairs(both.loc[name], sign) for name in datasets}
+                yield (
+                    model,
+                    aggregation,
+                    {name: _pairs(both.loc[name], sign, less.loc[name]) for name in datasets},
+                )
 
 
-def _pairs(scores: pd.DataFrame, sign: int) -> _Pairs:
+def _pairs(scores: pd.DataFrame, sign: int, missing: pd.Series) -> _Pairs:
     vpa, other = scores.to_numpy().T
-    return _Pairs(sign * (vpa - other), usual(vpa, other))
+    return _Pairs(sign * (vpa - other), usual(vpa, other), int(missing.sum()))
 
 
 def _joined(pairs: dict[str, _Pairs]) -> _Pairs:
@@ -228,14 +259,15 @@ def _digits(folds: pd.DataFrame) -> dict[str, int]:
     return dict(zip(cells["dataset"], cells["digits"], strict=True))
 
 
-def _relative(folds: pd.DataFrame, pairs: dict[str, _Pairs]) -> dict[str, _Pairs]:
-    """Differences in percent of a data set's mean score: the unit of each set cancels."""
-    means = fold_scores(folds).groupby("dataset")["score"].mean()
-    percent = {name: 100 / (means[name] or 1.0) for name in pairs}  # 0 where nobody errs
-    return {
-        name: _Pairs(percent[name] * own.leads, percent[name] * own.size)
-        for name, own in pairs.items()
-    }
+def _relative(scores: pd.DataFrame, model: str, pairs: dict[str, _Pairs]) -> dict[str, _Pairs]:
+    """Differences in percent of a data set's median score: the unit of each set cancels."""
+    found = {}
+    for name, own in pairs.items():
+        of_set = scores[(scores["model"] == model) & (scores["dataset"] == name)]
+        wide = of_set.pivot(index=["repeat", "fold"], columns="aggregation", values="score")
+        by = percent(wide.to_numpy())
+        found[name] = replace(own, leads=by * own.leads, size=by * own.size)
+    return found
 
 
 def _effect(pairs: _Pairs, estimate: Estimate) -> dict[str, float]:

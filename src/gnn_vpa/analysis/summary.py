@@ -47,7 +47,8 @@ def fold_scores(folds: pd.DataFrame) -> pd.DataFrame:
     A score that is a share is in percent, any other as it was recorded. Seeds are averaged before
     anything else: a fold is one pair of a paired test however often it was trained. A training
     that diverged has no score; a fold without any is NaN. The columns `trainings` and `diverged`
-    count those with a score and those that diverged.
+    count those with a score and those that diverged, and `seeds` how many there should be: as many
+    as the cell has on any of its folds.
 
     Example:
         >>> import pandas as pd
@@ -63,10 +64,13 @@ def fold_scores(folds: pd.DataFrame) -> pd.DataFrame:
     score = (measure_of(folds).scale * folds["test_score"].astype(float)).mask(diverged)
     trainings = folds.assign(score=score, diverged=diverged.astype(int), repeat=repeats(folds))
     grouped = trainings.groupby([*CELL, "repeat", "fold"], as_index=False)
-    return grouped.agg(
+    found = grouped.agg(
         score=("score", "mean"),
         trainings=("score", "count"),
         diverged=("diverged", "sum"),
+    )
+    return found.merge(
+        trainings.groupby(CELL, as_index=False).agg(seeds=("seed", "nunique")), on=CELL
     )
 
 

@@ -88,7 +88,8 @@ class Row:
             the data's own unit.
         p: of the paper's Wilcoxon test against vpa; None where there is nothing to test.
         p_paper: the published one.
-        p_note: what must be said beside p: over how many pairs it is, where some are missing.
+        p_note: what must be said beside p: over how many pairs it is, where some are
+            missing or stand for fewer trainings.
 
     Example:
         >>> Row("GIN", "vpa", {}, None, None, None).label
@@ -172,7 +173,7 @@ def score_table(folds: pd.DataFrame) -> ScoreTable:
                 p_paper=None if test is None or test.isna()["p_paper"] else float(test["p_paper"]),
                 p_note=""
                 if test is None
-                else missing_pairs(int(test["pairs"]), int(test["asked"])),
+                else missing_pairs(int(test["pairs"]), int(test["asked"]), int(test["missing"])),
             )
             groups.setdefault("" if model in BASELINES else model, []).append(row)
     return ScoreTable(only_setting(folds), datasets, tuple(map(tuple, groups.values())))

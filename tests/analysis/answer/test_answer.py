@@ -2,13 +2,14 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from gnn_vpa.analysis import Answer, answer
+from gnn_vpa.analysis import Answer, answer, answer_dots
 from gnn_vpa.errors import UsageError
 
 Make = Callable[..., pd.DataFrame]
@@ -138,7 +139,7 @@ def test_errors_of_data_sets_with_other_units_are_averaged_in_percent(make_folds
     assert best.name == "vpa"
     # 10 % of 0.95 and 1 % of 995, each data set counting alike.
     assert other.cost == pytest.approx((100 * 0.1 / 0.95 + 100 * 10 / 995) / 2)
-    assert "% of the mean RMSE" in whole.unit
+    assert "% of the median RMSE" in whole.unit
 
 
 def test_over_several_data_sets_and_on_each(make_folds: Make) -> None:
@@ -194,6 +195,100 @@ def test_an_aggregation_that_lost_some_folds_is_compared_on_the_others(make_fold
     found = answer(make_folds({SUM: few, VPA: around(0.8, 1)}))
     assert found.choices[0].folds == 8
     assert "In 2 of 10 folds sum diverged: it is compared on the others" in found.text
+
+
+def seeds(make_folds: Make, cells: dict[tuple[str, str, str], list[list[float]]]) -> pd.DataFrame:
+    """Folds of several seeds: a list of scores for each."""
+    return pd.concat(
+        make_folds({cell: [scores]}, seed=seed).assign(fold=fold)
+        for cell, of_folds in cells.items()
+        for fold, of_seeds in enumerate(of_folds)
+        for seed, scores in enumerate(of_seeds)
+    )
+
+
+def test_seeds_that_diverged_are_told_though_every_fold_has_a_score(make_folds: Make) -> None:
+    lucky = [[score, math.nan, math.nan] for score in around(0.9)]
+    steady = [[score] * 3 for score in around(0.8, 1)]
+    found = answer(seeds(make_folds, {SUM: lucky, VPA: steady}))
+    assert found.may_be_best == {"GIN on mine": ("sum",)}
+    said = "its folds count with the others, which may flatter it."
+    assert f"20 of 30 trainings of sum diverged: {said}" in found.text
+    assert "of vpa" not in found.text
+    assert "flatter" not in answer(seeds(make_folds, {SUM: steady, VPA: steady})).text
+
+
+def test_folds_and_seeds_that_are_missing_are_told_apart(make_folds: Make) -> None:
+    few = [[score] * 2 for score in around(0.9)]
+    few[0] = [math.nan, math.nan]  # a fold that diverged, and a seed of the next
+    few[1] = [0.9, math.nan]
+    steady = [[score] * 2 for score in around(0.8, 1)]
+    folds = seeds(make_folds, {SUM: few, VPA: steady})
+    text = answer(folds).text
+    assert "In 1 of 10 folds sum diverged: it is compared on the others" in text
+    assert "1 of 18 trainings of sum diverged: " in text
+    is_sum = folds["aggregation"] == "sum"
+    gone = (is_sum & (folds["fold"] == 0)) | (is_sum & (folds["fold"] == 2) & (folds["seed"] == 1))
+    text = answer(folds[~gone]).text
+    assert "In 1 of 10 folds sum has not finished" in text
+    assert "2 of 18 trainings of sum diverged or have not finished: " in text
+    text = answer(folds[~gone & (folds["status"] == "done")]).text
+    assert "2 of 18 trainings of sum have not finished: " in text
+
+
+def test_an_average_says_where_trainings_are_missing(make_folds: Make) -> None:
+    cells = {
+        (name, "GIN", aggr): [[score] * 2 for score in around(level, turn)]
+        for turn, name in enumerate("abc")
+        for aggr, level in (("sum", 0.9), ("vpa", 0.8 + turn / 100))
+    }
+    for name in "ac":
+        cells[name, "GIN", "sum"][3] = [0.95, math.nan]
+    main, *_ = answer(seeds(make_folds, cells)).choices
+    said = "On a and c sum is without some trainings, which may flatter it."
+    assert said in main.cautions
+    assert said in answer(seeds(make_folds, cells)).text
+
+
+def test_a_data_set_where_too_few_folds_agree_makes_no_claim(make_folds: Make) -> None:
+    """Of b two folds have the same lead: nobody knows how far chance moves it."""
+    cells = {
+        ("a", "GIN", "sum"): around(0.8),
+        ("a", "GIN", "mean"): around(0.5, 1),
+        ("a", "GIN", "vpa"): around(0.82, 2),
+        ("b", "GIN", "sum"): [0.5, 0.75],
+        ("b", "GIN", "mean"): [0.25, 0.5],
+        ("b", "GIN", "vpa"): [0.75, 1.0],
+    }
+    found = answer(make_folds(cells))
+    whole = found.choices[0]
+    assert whole.is_compared
+    assert whole.may_be_best == ("vpa", "sum", "mean")
+    assert all(math.isinf(c.half) for c in whole.candidates)
+    text = found.text
+    assert "no aggregation is shown to be better than another (12 folds)" in text
+    assert "cannot tell a difference from chance" not in text
+    assert "far below the noise" not in text
+    for said in ("nan", "inf"):
+        assert not re.search(rf"\b{said}\b", text)
+    json.loads(found.json())
+    picture = answer_dots(whole)
+    assert "nan" not in picture
+    assert "inf" not in picture
+
+
+def test_it_does_not_say_what_would_help_where_too_few_folds_agree(make_folds: Make) -> None:
+    """On a there is nothing but noise; on b it is not known how much of it there is."""
+    cells = {
+        ("a", "GIN", "sum"): around(0.5, 0, 10),
+        ("a", "GIN", "vpa"): around(0.5, 1, 10),
+        ("b", "GIN", "sum"): [0.5, 0.75],
+        ("b", "GIN", "vpa"): [0.53125, 0.78125],
+    }
+    text = answer(make_folds(cells)).text
+    said = "on a data set they differ by the same on all of too few folds."
+    assert f"nothing here says what would tell sum from vpa: {said}" in text
+    assert "far below the noise" not in text
 
 
 def test_everything_diverged(make_folds: Make) -> None:

@@ -212,3 +212,42 @@ def test_a_small_difference_needs_more_data_and_not_repeats() -> None:
     # So many times as many graphs divide the variance: then the lead is as large as its margin.
     variance = difference(data, 0, 1).variance / found.data
     assert 1.833 * np.sqrt(variance) == pytest.approx(0.3, rel=1e-3)
+
+
+def test_a_data_set_of_fewer_repeats_may_have_more_of_them() -> None:
+    """One has a hundred, and no noise to speak of: half of the other's noise is the average's."""
+    noise = np.random.default_rng(7).normal(0, 1, 1000)
+
+    def lead(n: int, spread: float) -> Draws:
+        own = (noise[:n] - noise[:n].mean()) / noise[:n].std(ddof=1)
+        return np.stack([0.25 + spread * own, np.zeros(n)], axis=1)
+
+    # 0.36 is between the margins of one repeat and of any number: 0.25 / 0.87 and 0.25 / 0.58.
+    many, few = Folds(lead(1000, 1e-6), 100, SHARE), Folds(lead(10, 0.72), 1, SHARE)
+    found, alone = helps([many, few], 0, 1), helps([Folds(lead(10, 0.36), 1, SHARE)], 0, 1)
+    assert found.repeats == alone.repeats is not None
+    assert found.data == pytest.approx(alone.data, rel=1e-6)
+
+
+def test_what_is_told_already_needs_no_more() -> None:
+    scores = np.random.default_rng(8).normal([1.0, 0.0], 0.1, (1000, 2))
+    assert helps([Folds(scores, 100, SHARE)], 0, 1).repeats is None
+
+
+def test_too_few_folds_that_agree_have_a_margin_without_end_and_one_fold_has_none() -> None:
+    noisy = np.random.default_rng(9).normal([1.0, 0.0], 0.1, (10, 2))
+    agree, one = np.tile([[3.0, 1.0]], (2, 1)), np.array([[3.0, 1.0]])
+    for few, half in ((agree, np.inf), (one, np.nan)):
+        first, second = contest([Folds(noisy, 1, SHARE), Folds(few, 1, SHARE)])
+        np.testing.assert_equal([first.half, second.half, second.high], [half] * 3)
+        assert not second.beaten
+    # Of six folds, three repeats, all signs agree.
+    assert helps([Folds(noisy, 1, SHARE), Folds(agree, 1, SHARE)], 0, 1).repeats == 3
+
+
+def test_no_number_of_graphs_is_named_where_folds_are_too_few_to_tell() -> None:
+    noise = np.random.default_rng(9).normal(0, 9, 10)
+    noisy = np.stack([noise - noise.mean(), np.zeros(10)], axis=1)
+    found = helps([Folds(noisy, 1, SHARE), Folds(np.tile([[1.0, 0.0]], (2, 1)), 1, SHARE)], 0, 1)
+    assert found.repeats is None
+    assert np.isnan(found.data)

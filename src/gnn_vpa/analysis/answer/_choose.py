@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..format import listing, number
 from ..measure import Measure, measure_of
+from ..relative import percent
 from ..resampled import corrected_mean
 from ..rounding import usual
 from ..settings import Setting
@@ -119,7 +120,7 @@ def _over_all(
         columns = [entered.names.index(name) for name in names]
         scores = entered.folds.scores[:, columns]
         if metric.has_unit and scores.size:
-            scores = 100 * scores / (abs(scores.mean()) or 1.0)  # 0 where nobody errs
+            scores = percent(scores) * scores
         data.append(replace(entered.folds, scores=scores))
     whole = Choice(
         setting, model, datasets, sum(len(folds.scores) for folds in data),
@@ -128,7 +129,11 @@ def _over_all(
         relative=metric.has_unit,
     )  # fmt: skip
     whole = _compared(whole, names, data, signals)
-    said = [_everywhere(alone, whole), dominated(whole, names, datasets, data)]
+    said = [
+        *_flattered(whole, found),
+        _everywhere(alone, whole),
+        dominated(whole, names, datasets, data),
+    ]
     return replace(whole, cautions=(*whole.cautions, *filter(None, said)))
 
 
@@ -169,6 +174,15 @@ def _beside(
         lead_text = f"{number(-estimate.mean, choice.digits)} {choice.unit}"
         return f"{baseline} ({score}) is better than {best} by {lead_text}."
     return f"Not even {best} is shown to be better than the baseline “{baseline}” ({score})."
+
+
+def _flattered(whole: Choice, found: Sequence[Entrants]) -> Iterator[str]:
+    """Say of which candidates an average is without some trainings, and where."""
+    for candidate in whole.candidates:
+        where = [entered.dataset for entered in found if candidate.name in entered.flattered]
+        if where:
+            (name,) = called(whole, [candidate.name])
+            yield f"On {listing(where)} {name} is without some trainings, which may flatter it."
 
 
 def _everywhere(alone: Sequence[Choice], whole: Choice) -> str:

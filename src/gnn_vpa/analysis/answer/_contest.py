@@ -132,15 +132,16 @@ def difference(data: Sequence[Folds], first: int, second: int) -> Estimate:
 
 
 def margin(lead: Estimate, rivals: int, alpha: float) -> float:
-    """How large a lead chance may make; NaN where one fold is all there is.
+    """How large a lead chance may make; NaN where one fold is all there is, of a data set too.
 
     Differences that are the same on all folds have no variance to tell. Then their signs are all
-    that is used (`Estimate.p_signs`). A difference of 0 has not even that.
+    that is used (`Estimate.p_signs`). A difference of 0 has not even that. Where too few folds of
+    one of several data sets agree, a lead may be of any size.
     """
     from scipy.special import stdtrit
 
     if math.isnan(lead.variance):
-        return math.nan
+        return math.inf if lead.dof else math.nan
     level = alpha / max(rivals, 1)
     if lead.variance == 0:
         return 0.0 if lead.p_signs <= level else math.inf
@@ -185,7 +186,8 @@ class Help:
 
     Args:
         repeats: so many repeats of the folds; None where no number of them is enough.
-        data: so many times as many graphs, with the repeats that there are.
+        data: so many times as many graphs, with the repeats that there are; NaN where they would
+            not, the lead being the same on all of too few folds.
 
     Example:
         >>> Help(repeats=5, data=1.4).repeats
@@ -204,7 +206,8 @@ def helps(data: Sequence[Folds], leader: int, i: int, alpha: float = ALPHA) -> H
 
     More repeats make 1/n of the corrected variance smaller and leave test/train as it is, so that
     for a small difference no number of them is enough. More graphs make all of it smaller. Of
-    differences that are the same on every fold, repeats make more signs.
+    differences that are the same on every fold, repeats make more signs. Where data sets have
+    different repeats, those with fewer get more.
 
     Example:
         >>> scores = np.array([[0.80, 0.79], [0.82, 0.80], [0.79, 0.80], [0.81, 0.79]])
@@ -218,18 +221,20 @@ def helps(data: Sequence[Folds], leader: int, i: int, alpha: float = ALPHA) -> H
         return Help(None, math.inf)
 
     def wanted(repeats: int) -> float:
-        """The margin with so many repeats."""
+        """The margin with so many repeats, or those that a data set has."""
         several = [
-            _repeated(own, folds, repeats / folds.repeats)
+            _repeated(own, folds, max(repeats / folds.repeats, 1.0))
             for own, folds in zip(leads, data, strict=True)
         ]
         return margin(average(several), rivals, alpha)
 
-    now = max(folds.repeats for folds in data)
+    now = min(folds.repeats for folds in data)
     enough = None
     if wanted(MOST_REPEATS) < lead.mean:
-        enough = next(r for r in range(now + 1, MOST_REPEATS + 1) if wanted(r) < lead.mean)
-    return Help(enough, (wanted(now) / lead.mean) ** 2)
+        more = range(now + 1, MOST_REPEATS + 1)
+        enough = next((r for r in more if wanted(r) < lead.mean), None)
+    times = (wanted(now) / lead.mean) ** 2
+    return Help(enough, times if math.isfinite(times) else math.nan)
 
 
 def _repeated(lead: Estimate, folds: Folds, times: float) -> Estimate:

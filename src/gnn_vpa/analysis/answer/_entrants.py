@@ -25,6 +25,7 @@ class Entrants:
         folds: their scores, larger being better.
         left_out: aggregations that cannot be compared, each with the reason.
         cautions: what is odd about the comparison, in sentences.
+        flattered: those that are compared without some of their trainings.
     """
 
     dataset: str
@@ -32,6 +33,7 @@ class Entrants:
     folds: Folds
     left_out: tuple[tuple[str, str], ...]
     cautions: tuple[str, ...]
+    flattered: tuple[str, ...] = ()
 
 
 def entrants(
@@ -40,7 +42,8 @@ def entrants(
     """Pair the folds of one model on one data set.
 
     What has finished no more than half of its folds is left out: the others would have to be
-    compared on so few. A fold that one of the rest is missing is left out for all of them.
+    compared on so few. A fold that one of the rest is missing is left out for all of them. A fold
+    counts with the trainings that have a score, and where others have none that is said.
 
     Args:
         dataset: its name.
@@ -51,18 +54,26 @@ def entrants(
     """
     wide = scores.pivot(index=["repeat", "fold"], columns="aggregation", values="score")
     wide = wide[ordered(wide.columns)]
-    lost = scores.groupby("aggregation")["diverged"].sum()
+    whole = scores["score"].notna()
+    lost = scores["diverged"].groupby(scores["aggregation"]).sum()
+    lost_folds = scores["diverged"].mask(whole, 0).groupby(scores["aggregation"]).sum()
     finished = wide.notna().sum()
     few = [name for name in wide if finished[name] <= _ENOUGH * asked]
     common = wide.drop(columns=few).dropna()
-    flattered = [name for name in common if finished[name] < asked]
+    fewer = [name for name in common if finished[name] < asked]
+    counted = scores[whole].groupby("aggregation")[["seeds", "trainings", "diverged"]].sum()
+    partly = [n for n in common if counted["trainings"][n] < counted["seeds"][n]]
     repeats = int(common.index.get_level_values("repeat").nunique())
     return Entrants(
         dataset,
         tuple(common.columns),
         Folds(sign * common.to_numpy(dtype=float), max(repeats, 1), test_per_train),
         tuple((name, _reason(int(finished[name]), asked, int(lost[name]))) for name in few),
-        tuple(_flattered(name, asked - int(finished[name]), asked, lost) for name in flattered),
+        (
+            *(_without(n, asked - int(finished[n]), asked, bool(lost_folds[n])) for n in fewer),
+            *(_partly(name, *map(int, counted.loc[name])) for name in partly),
+        ),
+        tuple(dict.fromkeys((*fewer, *partly))),
     )
 
 
@@ -71,9 +82,20 @@ def _reason(finished: int, asked: int, diverged: int) -> str:
     return f"{finished} of {count(asked, 'fold')} finished{lost}"
 
 
-def _flattered(name: str, missed: int, asked: int, lost: pd.Series) -> str:
-    how = "diverged" if lost[name] else "has not finished"
+def _without(name: str, missed: int, asked: int, is_lost: bool) -> str:
+    how = "diverged" if is_lost else "has not finished"
     return (
         f"In {missed} of {count(asked, 'fold')} {name} {how}: it is compared on the others, which "
         "may flatter it."
+    )
+
+
+def _partly(name: str, asked: int, scored: int, diverged: int) -> str:
+    missed = asked - scored
+    how = "diverged" if diverged else "have not finished"
+    if 0 < diverged < missed:
+        how += " or have not finished"
+    return (
+        f"{missed} of {count(asked, 'training')} of {name} {how}: its folds count with the others, "
+        "which may flatter it."
     )

@@ -43,7 +43,13 @@ def surer(choice: Choice, names: Sequence[str], data: Sequence[Folds]) -> tuple[
             f"about {times} as many graphs would tell {listing(called(choice, close))} from {best} "
             f"(not even {MOST_REPEATS} repeats would: folds of the same graphs share what they saw)"
         )
-    if equal := [name for name in never if name not in close]:
+    unknown = [name for name, times in never.items() if math.isnan(times)]
+    if unknown:
+        said.append(
+            f"nothing here says what would tell {listing(called(choice, unknown))} from {best}: on "
+            "a data set they differ by the same on all of too few folds"
+        )
+    if equal := [name for name in never if name not in (*close, *unknown)]:
         said.append(
             f"nothing within reach would tell {listing(called(choice, equal))} from {best}, the "
             "difference being far below the noise"

@@ -106,7 +106,7 @@ def _name(choice: Choice, candidate: Candidate) -> str:
 
 def _score(choice: Choice, candidate: Candidate) -> str:
     score = number(candidate.score, choice.digits)
-    return score + (" % of the mean" if choice.relative else choice.measure.percent)
+    return score + (" % of the median" if choice.relative else choice.measure.percent)
 
 
 def _cost(choice: Choice, candidate: Candidate, unit: str) -> str:
@@ -118,9 +118,10 @@ def _cost(choice: Choice, candidate: Candidate, unit: str) -> str:
 def _leads(choice: Choice) -> str:
     """Say how often each that may be the best leads; with one alone, how often that does."""
     shown = [c for c in choice.candidates if not c.beaten]
-    first, *others = [f"{_name(choice, c)} ({_score(choice, c)}) in {c.share:.0%}" for c in shown]
-    said = listing([f"{first} of resampled folds", *others]).replace("%)", "\0").replace("%", " %")
-    return f"The lead has {said}.".replace("\0", "%)")
+    first, *others = [
+        f"{_name(choice, c)} ({_score(choice, c)}) in {100 * c.share:.0f} %" for c in shown
+    ]
+    return f"The lead has {listing([f'{first} of resampled folds', *others])}."
 
 
 def _avoid(choice: Choice) -> list[str]:

@@ -1,5 +1,6 @@
 """The section of tests: what a sign means, and folds that do not differ."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,3 +36,13 @@ def test_equal_folds_have_no_interval(make_folds: Make, tmp_path: Path) -> None:
     assert ">inf<" not in page
     assert 'd="Minf' not in page
     assert 'd="M-inf' not in page
+
+
+def test_pairs_that_stand_for_fewer_trainings_say_so(make_folds: Make, tmp_path: Path) -> None:
+    first = make_folds({SUM: SCORES, VPA: SCORES[::-1]})
+    second = make_folds({SUM: [math.nan, *SCORES[1:]], VPA: SCORES}, seed=1)
+    folds = pd.concat([first, second])
+    assert "<td>10 of 10, 1 training missing</td>" in render_report(folds, pd.DataFrame(), {})
+    assert "| 10 of 10, 1 training missing |" in _written(folds, tmp_path)
+    assert "| 10 |" in _written(first, tmp_path)
+    assert "<td>10</td>" in render_report(first, pd.DataFrame(), {})

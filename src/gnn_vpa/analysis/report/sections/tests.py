@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....escape import markdown
 from ...format import p_value, signed
 from ...lead import interval
-from ...significance import dataset_tests
+from ...significance import dataset_tests, missing_pairs
 from ...style import method_label
 from .._html import fill
 from ._section import Section, lines
@@ -26,7 +26,7 @@ _HTML = """
 </tr></thead>
 {% endmacro %}
 {% macro pairs(row) -%}
-<td>{{ row.pairs }}{% if row.pairs < row.asked %} of {{ row.asked }}{% endif %}</td>
+<td>{{ pairs_of(row) }}</td>
 {%- endmacro %}
 {% macro effect(row) -%}
 <td>{{ row.difference | signed(row.digits) }}</td>
@@ -106,6 +106,7 @@ class Tests(Section):
             metric=part.measure,
             lead=_lead(part),
             interval=interval,
+            pairs_of=_pairs,
         )
 
     def markdown(self, part: Part, pictures: Pictures) -> str:
@@ -142,5 +143,11 @@ def _rows(part: Part) -> Iterator[str]:
         ps = " | ".join(p_value(p) for p in (row.p_wilcoxon, row.p_paper, row.p_corrected))
         between = interval(row.low, row.high, row.digits)
         label = markdown(method_label(row.model, row.aggregation))
-        pairs = str(row.pairs) if row.pairs == row.asked else f"{row.pairs} of {row.asked}"
-        yield f"| {label} | {pairs} | {signed(row.difference, row.digits)} | {between} | {ps} |"
+        lead = signed(row.difference, row.digits)
+        yield f"| {label} | {_pairs(row)} | {lead} | {between} | {ps} |"
+
+
+def _pairs(row: Any) -> str:
+    """How many pairs, and what is missing of them."""
+    said = missing_pairs(row.pairs, row.asked, row.missing)
+    return said.replace(" pairs", "", 1) or str(row.pairs)
