@@ -1,9 +1,12 @@
 """The shell of all pages."""
 
+from xml.etree import ElementTree
+
 import pytest
 from jinja2 import UndefinedError
+from matplotlib.figure import Figure
 
-from gnn_vpa.page import environment
+from gnn_vpa.page import environment, inline_svg
 
 PAGE = '{% extends "shell.html" %}{% block main %}{{ text }}{% endblock %}'
 
@@ -19,3 +22,18 @@ def test_a_page_asks_nothing_of_a_network_and_escapes_what_it_is_given() -> None
 def test_what_nobody_gave_is_an_error() -> None:
     with pytest.raises(UndefinedError, match="text"):
         environment("gnn_vpa").from_string(PAGE).render()
+
+
+def test_a_figure_has_no_black_of_its_own() -> None:
+    figure = Figure()
+    axes = figure.subplots()
+    axes.set(xlabel="layer", ylabel="variance", title="Variance")
+    axes.scatter([1], [1], color="#000000")
+    svg = ElementTree.fromstring(inline_svg(figure))
+    assert svg.attrib["fill"] == "currentColor"
+    assert "#000000" not in ElementTree.tostring(svg, "unicode")
+
+
+def test_a_number_and_its_percent_sign_are_in_one_line() -> None:
+    page = environment("gnn_vpa").from_string(PAGE).render(text="a 95 % interval")
+    assert "a 95\N{NO-BREAK SPACE}% interval" in page

@@ -40,9 +40,15 @@ def environment(package: str) -> Environment:
         loader=ChoiceLoader([PackageLoader(package, ""), shared]),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_held,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _held(value: object) -> object:
+    """Keep a percent sign in the line of its number."""
+    return value.replace(" %", "\N{NO-BREAK SPACE}%") if type(value) is str else value
 
 
 def inline_svg(figure: Figure) -> str:
@@ -66,4 +72,6 @@ def inline_svg(figure: Figure) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     for drawn, shown in _COLOURS.items():
         text = text.replace(f": {drawn}", f": {shown}")
-    return re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r"<svg \1", text, count=1)
+    # Matplotlib does not write that a fill is black: what says nothing takes the page's colour too.
+    head = r'<svg fill="currentColor" \1'
+    return re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', head, text, count=1)

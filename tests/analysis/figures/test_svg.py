@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnn_vpa.analysis.figures._svg import Scale, element, path, picture, text
+from gnn_vpa.analysis.figures._svg import Scale, element, label, path, picture, text, width
 
 
 def test_elements_are_escaped() -> None:
@@ -48,3 +48,18 @@ def test_ticks_lie_within_and_are_few(low: float, factor: float, log: bool) -> N
     assert len(ticks) <= 8
     assert all(scale.low * (1 - 1e-6) <= tick <= scale.high * (1 + 1e-6) for tick in ticks)
     assert all(math.isfinite(scale(tick)) for tick in ticks)
+
+
+@given(st.floats(1e-3, 1e6), st.floats(2.25, 1e6))
+def test_a_log_scale_has_ticks_enough_to_read_values(low: float, factor: float) -> None:
+    assert len(Scale(low, low * factor, 0.0, 1.0, log=True).ticks()) >= 3
+
+
+@given(st.text("abc:+", min_size=1, max_size=60), st.floats(60.0, 400.0))
+def test_a_label_has_the_room_it_is_given(name: str, most: float) -> None:
+    node = ElementTree.fromstring(label(name, 0.0, 0.0, most))
+    shown, whole = node.text, node.findtext("title")
+    assert shown is not None
+    assert width(shown) <= most
+    assert (whole or shown) == name
+    assert (shown[0], shown[-1]) == (name[0], name[-1])

@@ -16,7 +16,7 @@ from ..format import mean_std, noted, number
 from ..measure import Measure, measure_of
 from ..style import BASELINES, MODELS, SHORT_NAMES, colour, in_order, method_label
 from ..summary import fold_scores, only_setting, summarise
-from ._svg import WIDTH, Scale, element, path, picture, room, text
+from ._svg import WIDTH, Scale, element, label, path, picture, room, text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ def _method(
     y: float,
     show: Callable[[float], str],
 ) -> Iterator[str]:
-    yield text(_label(method), x.start - 8, y + 4, text_anchor="end")
+    yield label(_label(method), x.start - 8, y + 4, x.start - 8, text_anchor="end")
     if paper is not None:
         yield from _paper(paper, x, y + 6.5)
     yield from _folds(rows, method[1], x, y - 2, show)
@@ -102,8 +102,8 @@ def _method(
 
 
 def _label(method: tuple[str, str]) -> str:
-    label = method_label(*method)
-    return SHORT_NAMES.get(label, label)
+    name = method_label(*method)
+    return SHORT_NAMES.get(name, name)
 
 
 def _group(method: tuple[str, str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ...escape import html
 
 WIDTH = 340
+_LEGIBLE = 3  # ticks by which values can be read; decades may give fewer
 
 
 def element(name: str, content: str | None = None, /, **attributes: object) -> str:
@@ -23,7 +24,18 @@ def text(content: str, x: float, y: float, **attributes: object) -> str:
 
 def width(content: str) -> float:
     """About how wide a piece of text is, rather too wide."""
-    return 6.4 * len(content)
+    return 7.2 * len(content)
+
+
+def label(content: str, x: float, y: float, most: float, **attributes: object) -> str:
+    """A piece of text within a width: a longer one lacks its middle, and a title has it whole."""
+    fits = int(most / width("x"))
+    if len(content) <= fits:
+        return text(content, x, y, **attributes)
+    last = fits // 2
+    short = f"{content[: fits - 1 - last]}\N{HORIZONTAL ELLIPSIS}{content[-last:]}"
+    whole = html(short) + element("title", html(content))
+    return element("text", whole, x=x, y=y, **attributes)
 
 
 def room(labels: Iterable[str], least: float) -> float:
@@ -72,8 +84,12 @@ class Scale:
 
     def ticks(self, most: int = 5) -> list[float]:
         """Round values within the scale, about so many at most."""
-        if self.log:
-            return self._log_ticks(most)
+        if not self.log:
+            return self._linear_ticks(most)
+        choices = (self._log_ticks(most), self._linear_ticks(most), self._linear_ticks(2 * most))
+        return next((ticks for ticks in choices if len(ticks) >= _LEGIBLE), choices[-1])
+
+    def _linear_ticks(self, most: int) -> list[float]:
         step = _round_step((self.high - self.low) / most)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [index * step for index in range(first, last + 1)]
