@@ -1,5 +1,6 @@
 """The classifier: labels, parameters, and what is known after a fit."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch_geometric.data import Batch, Data, InMemoryDataset
 from torch_geometric.nn import GCNConv, global_add_pool
 
 from gnn_vpa import GraphClassifier, UsageError, load_model
-from gnn_vpa.graphs import GraphSet, load
+from gnn_vpa.graphs import GraphSet, Numbering, load, subset
 from gnn_vpa.signal.probing import Report
 from gnn_vpa.testing import check_graph_estimator
 from gnn_vpa.trained import train_model, validation_split
@@ -278,3 +279,34 @@ def test_wrong_weights_are_refused(
     for weights in (np.ones(59), np.full(60, -1.0), np.full(60, np.nan), np.zeros(60)):
         with pytest.raises(UsageError, match="sample_weight"):
             classifier.fit(graphs, labels, sample_weight=weights)
+
+
+def test_pygs_numbers_of_classes_are_not_taken_for_an_archives() -> None:
+    """PyG numbers from 0: a part without its class 0 could be the archive's classes 1 and 2."""
+    pairs = [
+        Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2, y=n % 3) for n in range(30)
+    ]
+    given = GraphSet.from_pyg(pairs)
+    archive = replace(given, numbering=Numbering(classes=(1, 2, 3)))
+    ours = GraphClassifier(width=4, depth=1, epochs=1, random_state=0).fit(archive)
+    assert ours.classes_.tolist() == [1, 2, 3]
+    part = torch.tensor([n for n in range(30) if n % 3])
+    assert 0 <= ours.score(subset(archive, part)) <= 1
+    listed = [pairs[n] for n in part.tolist()]
+    with pytest.raises(UsageError, match="PyG numbers those of an archive from 0"):
+        ours.score(listed)
+    with pytest.raises(UsageError, match="PyG numbers those of an archive from 0"):
+        ours.model_.evaluate(GraphSet.from_pyg(listed))
+    assert 0 <= ours.score(listed, [1 + graph.y for graph in listed]) <= 1
+    own = GraphClassifier(width=4, depth=1, epochs=1, random_state=0)
+    own.fit(pairs)
+    assert 0 <= own.score(listed) <= 1
+    with pytest.raises(UsageError, match="PyG numbers those of an archive from 0"):
+        own.score(subset(archive, torch.tensor([n for n in range(30) if n % 3 < 2])))
+
+
+def test_probabilities_add_to_1_in_double_precision(
+    classifier: GraphClassifier, graphs: list[Data], labels: np.ndarray
+) -> None:
+    shares = clone(classifier).fit(graphs, labels).predict_proba(graphs)
+    np.testing.assert_allclose(shares.sum(1), 1, rtol=0, atol=1e-15)

@@ -1,6 +1,7 @@
 """Folds side by side come to what scikit-learn's loop comes to."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from torch_geometric.data import Data
 
 from gnn_vpa import GraphClassifier, GraphRegressor, cross_validate, training
-from gnn_vpa.errors import GnnVpaError
+from gnn_vpa.errors import GnnVpaError, UsageError
 from gnn_vpa.estimators import cross_validation, folds
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.host import Host
@@ -352,3 +353,40 @@ def test_lanes_equal_fits_in_double_precision(
             rtol=0,
             atol=1e-9,
         )
+
+
+def test_masks_and_negative_numbers_mean_what_they_mean_to_numpy(
+    classifier: GraphClassifier, graphs: list[Data], labels: np.ndarray, joint: list[int]
+) -> None:
+    mask = np.random.RandomState(0).rand(len(graphs)) < 0.8
+    cv = [(mask, ~mask), (mask.tolist(), np.flatnonzero(~mask)), (np.arange(-40, 0), [0, -60])]
+    ours, theirs = (
+        function(classifier, graphs, labels, cv=cv)
+        for function in (cross_validate, model_selection.cross_validate)
+    )
+    same(ours, theirs)
+    assert joint == [3]
+
+
+def test_an_alias_of_metadata_is_found(
+    classifier: GraphClassifier, graphs: list[Data], labels: np.ndarray
+) -> None:
+    weights = np.random.RandomState(0).rand(len(graphs))
+    with sklearn.config_context(enable_metadata_routing=True):
+        asks = clone(classifier).set_fit_request(sample_weight="importance")
+        ours, theirs = (
+            function(asks, graphs, labels, cv=3, params={"importance": weights})
+            for function in (cross_validate, model_selection.cross_validate)
+        )
+        same(ours, theirs)
+        for function in (cross_validate, model_selection.cross_validate):
+            with pytest.raises((ValueError, UsageError), match="groups"):
+                function(classifier, graphs, labels, cv=3, groups=labels)
+
+
+def test_weights_of_a_data_set_are_not_dropped(
+    classifier: GraphClassifier, graphs: list[Data]
+) -> None:
+    weighted = replace(GraphSet.from_pyg(graphs), weights=torch.ones(len(graphs), 1))
+    with pytest.raises(UsageError, match=r"have weights, .* sample_weight"):
+        cross_validate(classifier, weighted, cv=3)

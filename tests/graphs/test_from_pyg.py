@@ -8,11 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric import EdgeIndex
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 
 from gnn_vpa import UsageError
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.graphs._from_pyg import _all_fit, _fault, _have_edges, num_nodes, seen
+from gnn_vpa.graphs.batches import read_batches
 
 PAIR = torch.tensor([[0, 1], [1, 0]])
 
@@ -109,3 +110,11 @@ def test_edges_of_a_class_of_pyg_are_read() -> None:
     edges = EdgeIndex(PAIR, sparse_size=(2, 2))
     graphs = GraphSet.from_pyg([whole(), whole(edge_index=edges)])
     assert graphs.col.tolist() == [1, 0, 3, 2]
+
+
+def test_a_batch_is_not_taken_for_a_graph() -> None:
+    pair = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2, y=0)
+    batch = Batch.from_data_list([pair, pair])
+    for read in (GraphSet.from_pyg, lambda given: list(read_batches(given, 100))):
+        with pytest.raises(UsageError, match=r"graph 1: it is a batch of 2 graphs: .*to_data_list"):
+            read([pair, batch])

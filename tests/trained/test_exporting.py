@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv, TransformerConv, global_add_pool
 
-from gnn_vpa import GnnVpaError, UsageError, build_model
+from gnn_vpa import GnnVpaError, GraphClassifier, UsageError, build_model
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.nn import MODELS
 from gnn_vpa.trained import TrainedModel, export_model, exporting, plain_form
@@ -142,3 +144,38 @@ def test_onnx_says_what_it_lacks(
         export_model(classifier, tmp_path / "mine.onnx", "onnx")
     with pytest.raises(UsageError, match="'tflite' is unknown"):
         export_model(classifier, tmp_path / "mine", "tflite")  # type: ignore[arg-type]
+
+
+def _net(conv: Callable[[int, int], torch.nn.Module]) -> Callable[[int, int], torch.nn.Module]:
+    class Net(torch.nn.Module):
+        def __init__(self, in_channels: int, out_channels: int) -> None:
+            super().__init__()
+            self.first, self.last = conv(in_channels, 4), conv(4, out_channels)
+
+        def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+            x = self.first(x, edge_index).relu()
+            return global_add_pool(self.last(x, edge_index), batch)
+
+    return Net
+
+
+@pytest.mark.parametrize("conv", [SAGEConv, GCNConv, GATConv])
+def test_a_converted_network_is_made_of_pytorchs_operators(conv: Any, tmp_path: Path) -> None:
+    graphs = some_graphs(20, lambda number: number % 2)
+    estimator = GraphClassifier(_net(conv), aggr="vpa", epochs=1, random_state=0, device="cpu")
+    model = estimator.fit(graphs).model_
+    export_model(model, tmp_path / "mine.pt2")
+    data = GraphSet.from_pyg(graphs)
+    torch.save([arguments(model, data, 2, 7)], tmp_path / "batches.pt")
+    subprocess.run([sys.executable, "-c", ALONE, tmp_path], check=True)
+    (said,) = torch.load(tmp_path / "said.pt")
+    torch.testing.assert_close(said.numpy(), model.outputs(data)[2:7], rtol=1e-5, atol=1e-5)
+
+
+def test_a_network_that_needs_operators_of_ours_is_refused(tmp_path: Path) -> None:
+    net = _net(lambda i, o: TransformerConv(i, o))
+    estimator = GraphClassifier(net, aggr="vpa", epochs=1, random_state=0, device="cpu")
+    model = estimator.fit(some_graphs(20, lambda number: number % 2)).model_
+    with pytest.raises(GnnVpaError, match="cannot be exported: it would need gnn_vpa"):
+        export_model(model, tmp_path / "mine.pt2")
+    assert not list(tmp_path.iterdir())

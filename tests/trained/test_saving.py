@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from torch_geometric.data import Data
 
 import gnn_vpa
@@ -206,3 +207,50 @@ def test_a_model_that_cannot_be_written_leaves_the_old_one(
         classifier.save(saved)
     assert {path.name: path.read_bytes() for path in saved.iterdir()} == before
     assert [path.name for path in saved.parent.iterdir()] == ["mine"]
+
+
+def test_labels_that_json_does_not_have_are_refused(mutag: GraphSet, tmp_path: Path) -> None:
+    graphs = mutag.to_pyg()
+    days = np.where(mutag.y, np.datetime64("2020-01-01", "ns"), np.datetime64("2021-01-01", "ns"))
+    model = gnn_vpa.GraphClassifier(width=4, depth=1, epochs=1, random_state=0).fit(graphs, days)
+    assert model.predict(graphs).dtype == days.dtype
+    with pytest.raises(UsageError, match="cannot be saved: fit with text or numbers"):
+        model.save(tmp_path / "mine")
+
+
+def test_another_file_is_not_replaced(classifier: TrainedModel, tmp_path: Path) -> None:
+    for name in ("data.zip", "thesis.zip"):
+        path = tmp_path / name
+        if name == "data.zip":
+            with zipfile.ZipFile(path, "w") as packed:
+                packed.writestr("DATA_A.txt", "1, 2")
+        else:
+            path.write_text("not even a zip")
+        before = path.read_bytes()
+        with pytest.raises(UsageError, match="a file with something else in it"):
+            classifier.save(path)
+        assert path.read_bytes() == before
+    for _ in range(2):  # a model that was saved there before is replaced
+        classifier.save(tmp_path / "mine.zip")
+
+
+def test_a_network_that_turns_edges_round_or_bounds_numbers_is_another(
+    own_model: TrainedModel, tmp_path: Path
+) -> None:
+    def turned(in_channels: int, out_channels: int) -> torch.nn.Module:
+        network = make(in_channels, out_channels)
+        plain = network.forward
+        network.forward = lambda x, edge_index, batch: plain(x, edge_index.flip(0), batch)
+        return network
+
+    def bounded(in_channels: int, out_channels: int) -> torch.nn.Module:
+        network = make(in_channels, out_channels)
+        plain = network.forward
+        network.forward = lambda x, edges, batch: plain(x.clamp(max=2), edges, batch)
+        return network
+
+    own_model.save(tmp_path / "mine")
+    load_model(tmp_path / "mine", model=make)
+    for wrong in (turned, bounded):
+        with pytest.raises(UsageError, match="computes something else with them"):
+            load_model(tmp_path / "mine", model=wrong)

@@ -179,7 +179,9 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         data = replace(model.record.data, name=learned.name)
         model.record = replace(model.record, data=data)
         if learned.classes is not None:
-            model.target = replace(model.target, classes=tuple(learned.classes.tolist()))
+            of_time = learned.classes.dtype.kind in "mM"  # which Python might have as plain numbers
+            classes = list(learned.classes) if of_time else learned.classes.tolist()
+            model.target = replace(model.target, classes=tuple(classes))
         self.model_ = model
         self.module_ = model.module if model.units is None else InUnits(model.module, model.units)
         self.n_features_in_ = model.encoding.width

@@ -1,7 +1,7 @@
 """A classifier of graphs."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -10,10 +10,13 @@ from sklearn.base import ClassifierMixin
 from torch import nn
 
 from ..errors import UsageError
-from ..graphs import FeatureKind
+from ..graphs import FeatureKind, GraphSet
 from ..trained import TrainedModel
 from .base import GraphEstimator
 from .reading import Graphs, Learned, classes_in, graphs_in, held, labels_of
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 
 class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
@@ -123,7 +126,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Graphs) -> NDArray[np.floating]:
         """Return the probability of each class, ``[graphs, classes]``, or of each label."""
-        return self._trained().predict_proba(graphs_in(X)).astype(np.float64)
+        return self._trained().predict_proba(graphs_in(X))
 
     def score(
         self, X: Graphs, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -131,7 +134,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         """Return the accuracy; without ``y``, on what the graphs have."""
         graphs = held(X)
         if y is None:
-            y = self._known(labels_of(self.read(graphs, None)))
+            y = self._known(graphs, self.read(graphs, None))
         return float(super().score(graphs, y, sample_weight))
 
     def read(self, X: Graphs, y: ArrayLike | None) -> Learned:
@@ -145,14 +148,18 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         self.classes_ = outputs if learned.classes is None else learned.classes
         return self
 
-    def _known(self, labels: NDArray[Any]) -> NDArray[Any]:
+    def _known(self, graphs: "GraphSet | list[Data]", learned: Learned) -> NDArray[Any]:
         """Refuse labels of graphs that are none of the model's: another archive's, say."""
+        labels = labels_of(learned)
         unknown = [] if labels.ndim > 1 else np.setdiff1d(labels, self.classes_).tolist()
         if unknown:
             raise UsageError(
                 f"X: a graph is of class {unknown[0]!r}, and the model knows "
                 f"{', '.join(map(repr, self.classes_.tolist()))}: give y"
             )
+        if learned.classes is not None:
+            there = graphs.classes if isinstance(graphs, GraphSet) else learned.classes.tolist()
+            self._trained().target.check_names(learned.graphs, there)
         return labels
 
     def _weighs_classes(self) -> bool:

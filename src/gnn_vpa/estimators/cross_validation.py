@@ -7,15 +7,20 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config, model_selection
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
+)
 
-from ..errors import GnnVpaError
+from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, load
 from ..host import Host
 from ..training.own import elsewhere
@@ -78,6 +83,11 @@ def cross_validate(
         whole = load(X)
         if y is None and isinstance(estimator, GraphEstimator):
             y = labels_of(estimator.read(whole, None))
+        if whole.weights is not None:
+            raise UsageError(
+                f"{whole.name}: its graphs have weights, which folds cannot keep. Pass "
+                "X=graphs.to_pyg() with the weights as sample_weight in params"
+            )
         X = whole.to_pyg()
     X = list(X)
     others["scoring"] = scoring
@@ -87,6 +97,7 @@ def cross_validate(
     if y is None:
         y = labels_of(estimator.read(X, None))
     asked = _asked(estimator, X, y, groups, scoring, cv, params)
+    asked.splits = [tuple(_numbers(part, len(X)) for part in parts) for parts in asked.splits]
     others |= {"cv": asked.splits, "params": asked.later}
     parts = [train for train, _ in asked.splits]
     workers = _workers(estimator, n_jobs, sum(map(len, parts)) * estimator.epochs)
@@ -123,6 +134,11 @@ def _asked(
     """Return the folds, what is for fits, and what is left when folds and fits are there."""
     cv = check_cv(cv, y, classifier=is_classifier(estimator))
     given = dict(params or {})
+    if groups is not None and get_config()["enable_metadata_routing"]:
+        raise UsageError(
+            "groups: with metadata routing, groups go to who asks for them: give "
+            "params={'groups': groups}"
+        )
     if not get_config()["enable_metadata_routing"]:
         return Bunch(splits=list(cv.split(X, y, groups)), fit=given, later=given)
     scorer = check_scoring(estimator, scoring=scoring)
@@ -133,12 +149,23 @@ def _asked(
         mapping = MethodMapping().add(caller="fit", callee=callee)
         router.add(**{name: target}, method_mapping=mapping)
     routed = process_routing(router, "fit", **given)
-    later = routed.estimator.fit.keys() | routed.scorer.score.keys()
+    later = {
+        name
+        for target, method in ((estimator, "fit"), (scorer, "score"))
+        for name in get_routing_for_object(target).consumes(method, given)
+    }
     return Bunch(
         splits=list(cv.split(X, y, **routed.splitter.split)),
         fit=routed.estimator.fit,
         later={name: given[name] for name in later},
     )
+
+
+def _numbers(part: ArrayLike, count: int) -> NDArray[np.int64]:
+    """Return the numbers of a part's graphs; a mask and negative numbers mean what NumPy says."""
+    given = np.asarray(part)
+    numbers: NDArray[np.int64] = np.arange(count)[given if given.size else given.astype(np.int64)]
+    return numbers
 
 
 def _workers(estimator: GraphEstimator, n_jobs: int | None, passes: int) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 
 from ..errors import GnnVpaError, UsageError
 from ..ops.internal import by_row, transposed
@@ -52,8 +52,8 @@ def from_pyg(
     """See `GraphSet.from_pyg`."""
     graphs = list(graphs)
     for index, graph in enumerate(graphs):
-        if not isinstance(graph, Data):
-            raise UsageError(f"{name}, graph {index}: {_fault(graph, graphs[0], target, 0)}")
+        if (fault := not_one_graph(graph)) is not None:
+            raise UsageError(f"{name}, graph {index}: {fault}")
     return from_seen([seen(graph) for graph in graphs], name, target, kind)
 
 
@@ -100,7 +100,7 @@ def from_seen(
             edge_weights=None if weights is None else weights[order],
             positions=stacked["pos"],
             columns={} if target == NO_TARGET else _single_values(graphs),
-            numbering=Numbering(classes=learned.classes),
+            numbering=Numbering(classes=learned.classes, from_list=True),
         )
     except GnnVpaError as error:  # a number that is not finite: the user's own
         raise UsageError(str(error)) from error
@@ -205,10 +205,25 @@ def _single(value: object) -> Any:
     return value if isinstance(value, bool | int | float | str) else None
 
 
-def _fault(graph: object, other: Data, target: str, number: int) -> str | None:
-    """Say what is wrong with a graph, if anything, beside another with this number."""
+def not_one_graph(graph: object) -> str | None:
+    """Say what is wrong with what should be one graph of PyG's, if anything.
+
+    Example:
+        >>> not_one_graph("MUTAG")
+        'expected a torch_geometric.data.Data, got str'
+    """
     if not isinstance(graph, Data):
         return f"expected a torch_geometric.data.Data, got {type(graph).__name__}"
+    if isinstance(graph, Batch):  # it is a Data too, and would count as one graph
+        return (
+            f"it is a batch of {graph.num_graphs} graphs: give the graphs, batch.to_data_list(), "
+            "or what a DataLoader was made from"
+        )
+    return None
+
+
+def _fault(graph: Data, other: Data, target: str, number: int) -> str | None:
+    """Say what is wrong with a graph, if anything, beside another with this number."""
     edges, nodes = graph.edge_index, graph.num_nodes or 0
     if not isinstance(edges, Tensor) or not _have_edges([edges]):
         return "edge_index must be an int64 tensor [2, edges]"

@@ -61,18 +61,14 @@ def read_batches(
         >>> [(first, batch.num_graphs) for first, batch in read_batches([pair] * 5, 4 * NODE + 4)]
         [(0, 2), (2, 2), (4, 1)]
     """
-    from torch_geometric.data import Data  # it loads slowly, and a GraphSet needs none of it
-
-    from ._from_pyg import from_seen, seen
+    # PyG loads slowly, and a GraphSet needs none of it.
+    from ._from_pyg import from_seen, not_one_graph, seen
 
     kept: list[Seen] = []
     first = size = 0
     for graph in graphs:
-        if not isinstance(graph, Data):
-            raise UsageError(
-                f"{name}, graph {first + len(kept)}: expected a torch_geometric.data.Data, got "
-                f"{type(graph).__name__}"
-            )
+        if (fault := not_one_graph(graph)) is not None:
+            raise UsageError(f"{name}, graph {first + len(kept)}: {fault}")
         found = seen(graph)
         own = NODE * found.nodes + found.edges
         if kept and size + own > most:

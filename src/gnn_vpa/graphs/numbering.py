@@ -15,6 +15,8 @@ class Numbering:
         node_labels: The label that 0 stands for, for each column of node labels.
         edge_labels: For each column of edge labels the label that its first one-hot column stands
             for, and how many one-hot columns it has. They are the last edge attributes.
+        from_list: Whether the classes are those of a list of PyG's graphs. PyG numbers the classes
+            of an archive from 0, whatever the archive calls them.
 
     Example:
         >>> Numbering(classes=(-1, 1), node_labels=(3,)).classes
@@ -24,3 +26,4 @@ class Numbering:
     classes: tuple[int, ...] | None = None
     node_labels: tuple[int, ...] | None = None
     edge_labels: tuple[tuple[int, int], ...] | None = None
+    from_list: bool = False

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric import utils
 
 from ..ops.internal import check_below, define, is_on_host, is_untraced
-from ._traced import may_be_fused, may_be_traced
+from ._traced import is_exported, may_be_fused, may_be_traced
 
 _FLOATS = {torch.float32: np.float32, torch.float64: np.float64}
 
@@ -128,7 +128,8 @@ def unit_norm(
     """
     if dtype not in _FLOATS or type(edge_index) is not Tensor:
         return None
-    if (edge_index.is_cuda and is_untraced(edge_index)) or may_be_fused(edge_index):
+    by_torch = edge_index.is_cuda and is_untraced(edge_index)
+    if by_torch or may_be_fused(edge_index) or is_exported(edge_index):
         return _unit_norm_by_torch(edge_index, num_nodes, fill, dtype)
     if may_be_traced(edge_index):
         return torch.ops.gnn_vpa.unit_norm(edge_index, num_nodes, fill, dtype)  # type: ignore[no-any-return]

@@ -122,11 +122,21 @@ def traced(edges: Tensor, x: Tensor, num_targets: int) -> Traced | Gathered | No
         return None
     if not (edges.dim() == 2 and len(edges) == 2) and edges.shape != x.shape[:1]:
         return None
+    if is_exported(edges):
+        return Gathered(*_ends(edges), num_targets)
     if may_be_traced(edges):
         return Traced(edges, len(x), num_targets)
     if may_be_fused(edges) and edges.shape[-1] * math.prod(x.shape[1:]) <= MOST:
         return Fused(*_ends(edges), num_targets)
     return None
+
+
+def is_exported(edges: Tensor) -> bool:
+    """Say whether these edges are of a program to keep: of PyTorch's own operators, if it can be.
+
+    `torch.compiler.is_exporting()` is always true to a compiler before PyTorch 2.13.
+    """
+    return torch.compiler._is_exporting_flag and _may_be_seen(edges)
 
 
 def may_be_traced(edges: Tensor) -> bool:
@@ -141,15 +151,19 @@ def may_be_fused(edges: Tensor) -> bool:
 
 def _may_be_traced(edges: Tensor, device: str) -> bool:
     return (
-        torch.compiler.is_compiling()
-        # A program to keep is made of fewer operators. `torch.compiler.is_exporting()` is always
-        # true to a compiler before PyTorch 2.13.
-        and not torch.compiler._is_exporting_flag
+        not torch.compiler._is_exporting_flag
         and edges.device.type == device
+        and _may_be_seen(edges)
+        and not torch.are_deterministic_algorithms_enabled()
+    )
+
+
+def _may_be_seen(edges: Tensor) -> bool:
+    return (
+        torch.compiler.is_compiling()
         and edges.dtype == torch.int64
         and observe.observer is None
         and not torch._C._are_functorch_transforms_active()
-        and not torch.are_deterministic_algorithms_enabled()
     )
 
 

@@ -45,6 +45,8 @@ def check_place(path: Path, names: Container[str]) -> None:
     if path.suffix == ".zip":
         if target.is_dir():
             raise UsageError(f"{path} is a folder: name a file, or a folder without .zip")
+        if target.exists() and CONFIG not in _members(target):
+            raise UsageError(f"{path} is a file with something else in it: name a new one")
         return
     if not target.exists():
         return
@@ -174,6 +176,15 @@ def _unzipped(path: Path) -> dict[str, bytes]:
         )
     with zipfile.ZipFile(io.BytesIO(whole)) as packed:
         return {name: packed.read(name) for name in packed.namelist()}
+
+
+def _members(path: Path) -> list[str]:
+    """Return what a zip holds; nothing of another file."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return packed.namelist()
+    except zipfile.BadZipFile:
+        return []
 
 
 def _write_folder(path: Path, files: Mapping[str, bytes]) -> None:

@@ -1,5 +1,6 @@
 """Trained models as programs that run without gnn-vpa."""
 
+import io
 import logging
 import os
 import warnings
@@ -13,7 +14,7 @@ import torch.fx.experimental._config as _sizes
 from torch import Tensor, nn
 
 from ..errors import GnnVpaError, UsageError
-from ..files import refuse_folder, replacing
+from ..files import refuse_folder, replacing, write_whole
 from ..nn import Model
 from ..training.own import Adapter, Inputs
 from .fingerprint import sample
@@ -22,6 +23,7 @@ from .plain_form import PlainForm
 
 Format = Literal["pt2", "onnx"]
 FORMATS: tuple[Format, ...] = ("pt2", "onnx")
+_PLAIN = ("aten.", "prim.", "prims.", "_operator.")
 _TOLERANCE = 1e-5  # relative; of sums in another order
 
 
@@ -102,11 +104,31 @@ def export_model(model: TrainedModel, path: str | os.PathLike[str], format: Form
         )
     refuse_folder(path, f"model.{format}")
     program = _exported(model)
+    _check_plain(model, program)
+    if format == "pt2":
+        # Into memory first: on a full disk PyTorch's own writer ends the process.
+        content = io.BytesIO()
+        torch.export.save(program, content)
+        write_whole(Path(path), content.getvalue())
+        return
     with replacing(Path(path)) as part:
-        if format == "pt2":
-            torch.export.save(program, part)
-        else:
-            _write_onnx(program, part)
+        _write_onnx(program, part)
+
+
+def _check_plain(model: TrainedModel, program: Any) -> None:
+    """Refuse a program that needs operators of somebody's own, which are not in the file."""
+    names = {
+        str(node.target)
+        for part in program.graph_module.modules()
+        if isinstance(part, torch.fx.GraphModule)
+        for node in part.graph.nodes
+        if isinstance(node.target, torch._ops.OpOverload)
+    }
+    if others := sorted(name for name in names if not name.startswith(_PLAIN)):
+        raise GnnVpaError(
+            f"{model.task.model} cannot be exported: it would need {others[0]}, which is none of "
+            "PyTorch's own operators and would be missing where the program runs"
+        )
 
 
 def _write_onnx(program: Any, path: Path) -> None:

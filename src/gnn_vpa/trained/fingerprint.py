@@ -14,19 +14,29 @@ from ..training.own import Adapter, Inputs
 from .encoding import Encoding
 
 _EDGES = [[1, 2, 3, 0, 0, 0, 5, 4, 6, 5], [0, 0, 0, 1, 2, 3, 4, 5, 5, 6]]  # a star and a path
+_ONE_WAY = [[1, 2, 3, 4, 5], [0, 0, 0, 5, 6]]  # the same: an edge has a source and a target
 _SIZES = [4, 3]  # nodes of each
+_LARGE = 16.0  # numbers by which a bound between the layers shows
 TOLERANCE = 1e-3  # relative: other versions of a library may round otherwise
 
 
-def fingerprint(module: nn.Module, encoding: Encoding, name: str) -> Tensor | None:
+def fingerprint(
+    module: nn.Module, encoding: Encoding, name: str, *, one_way: bool = False
+) -> Tensor | None:
     """Return the outputs of a network for two small graphs; None if it cannot compute them.
+
+    Args:
+        module: The network.
+        encoding: What it sees.
+        name: What it is called in messages.
+        one_way: Whether edges go one way alone, and numbers are large.
 
     Example:
         >>> from gnn_vpa import build_model
         >>> fingerprint(build_model("gin", 3, 2).eval(), Encoding("labels", attributes=3), "").shape
         torch.Size([2, 2])
     """
-    moved = sample(encoding, next(module.parameters(), torch.empty(0)))
+    moved = sample(encoding, next(module.parameters(), torch.empty(0)), one_way=one_way)
     with torch.inference_mode(), suppress(Exception):  # such inputs are not for every model
         if isinstance(module, Model):
             found = module(moved.x, moved.edge_index, moved.batch)
@@ -37,19 +47,20 @@ def fingerprint(module: nn.Module, encoding: Encoding, name: str) -> Tensor | No
     return None
 
 
-def sample(encoding: Encoding, like: Tensor, copies: int = 1) -> Inputs:
+def sample(encoding: Encoding, like: Tensor, copies: int = 1, *, one_way: bool = False) -> Inputs:
     """Return two small graphs with all that a network of this encoding may see.
 
     Args:
         encoding: The network's.
         like: A tensor of the device and type that numbers are to have.
         copies: How often the two graphs are there.
+        one_way: Whether edges go one way alone, and features of nodes are large.
 
     Example:
         >>> sample(Encoding("ones"), torch.empty(0), copies=3).ptr
         tensor([ 0,  4,  7, 11, 14, 18, 21])
     """
-    edges, sizes = torch.tensor(_EDGES), torch.tensor(_SIZES)
+    edges, sizes = torch.tensor(_ONE_WAY if one_way else _EDGES), torch.tensor(_SIZES)
     shift = torch.arange(copies).repeat_interleave(edges.shape[1]) * int(sizes.sum())
     edges, sizes = edges.repeat(1, copies) + shift, sizes.repeat(copies)
     batch = torch.repeat_interleave(sizes)
@@ -59,7 +70,7 @@ def sample(encoding: Encoding, like: Tensor, copies: int = 1) -> Inputs:
     edge_attr = None if columns is None else _numbers(edges.shape[1], columns)
     weight = edge_attr[:, 0] if edge_attr is not None and columns == 1 else None
     inputs = Inputs(
-        _numbers(len(batch), encoding.width),
+        _numbers(len(batch), encoding.width) * (_LARGE if one_way else 1.0),
         edges,
         batch,
         torch.cat([sizes.new_zeros(1), sizes.cumsum(0)]),

@@ -29,6 +29,8 @@ FORMAT = 1
 WEIGHTS, CARD = "model.safetensors", "README.md"
 # In front of the names of what is no weight.
 _UNITS, _CHECK = "units.", "check."
+_CHECKS = {"outputs": False, "one_way": True}  # by name: whether edges go one way
+_FIRST = ("outputs",)  # what files have that do not say which
 _MAKE_AGAIN = "Make it as it was made for the training"
 
 
@@ -40,6 +42,10 @@ def save_model(model: TrainedModel, path: str | os.PathLike[str]) -> None:
         'save_model'
     """
     target = Path(path)
+    if odd := [own for own in model.target.classes if not isinstance(own, str | int | float)]:
+        raise UsageError(
+            f"classes such as {odd[0]!r} cannot be saved: fit with text or numbers as labels"
+        )
     files = {
         WEIGHTS: save_tensors(_tensors(model)),
         CARD: card(model, target.name).encode(),
@@ -52,6 +58,7 @@ def save_model(model: TrainedModel, path: str | os.PathLike[str]) -> None:
         "encoding": asdict(model.encoding),
         "target": asdict(model.target),
         "record": asdict(model.record),
+        "checks": list(_CHECKS),
     }
     container.write(target, files, config)
 
@@ -66,6 +73,31 @@ def check_place(path: str | os.PathLike[str]) -> None:
         >>> check_place("mutag-vpa")
     """
     container.check_place(Path(path), (WEIGHTS, CARD))
+
+
+def check_replaced(path: str | os.PathLike[str], task: Task, content: str) -> None:
+    """Refuse a place where the model of another network or of other data is.
+
+    Args:
+        path: The place.
+        task: What will be trained; with other options it is the same network …
+        content: … and the SHA-256 of the data that it will be trained on.
+
+    Raises:
+        UsageError: There is another model, which would be lost.
+
+    Example:
+        >>> check_replaced("mutag-vpa", Task("gin", "vpa"), "350999e7")
+    """
+    if not Path(path).exists():
+        return
+    _, config = container.read(Path(path), FORMAT)
+    there, record = Task(**{**config["task"], "options": ()}), _record(config["record"])
+    if (there.model, record.data.content) != (task.model, content):
+        raise UsageError(
+            f"{path} holds another model ({there.model} of {record.data.name}): name another "
+            "folder, or remove it"
+        )
 
 
 def holds_model(folder: Path) -> bool:
@@ -125,8 +157,14 @@ def load_model(
             f"saved: {differ}. {'Save or copy the model again' if model is None else _MAKE_AGAIN}"
         )
     _load(module, weights)
-    if not agrees(
-        fingerprint(module.eval(), encoding, task.model), tensors.get(f"{_CHECK}outputs")
+    module.eval()
+    if not all(
+        agrees(
+            fingerprint(module, encoding, task.model, one_way=_CHECKS[name]),
+            tensors.get(f"{_CHECK}{name}"),
+        )
+        for name in config.get("checks", _FIRST)
+        if name in _CHECKS
     ):
         raise wrong(
             f"{source}: the network that {task.model} makes takes the weights that were saved, but "
@@ -150,8 +188,11 @@ def _tensors(model: TrainedModel) -> dict[str, Tensor]:
     if model.units is not None:
         own = model.units._asdict()
         weights |= {f"{_UNITS}{name}": t.detach().cpu().contiguous() for name, t in own.items()}
-    outputs = fingerprint(model.module, model.encoding, model.task.model)
-    return weights if outputs is None else {**weights, f"{_CHECK}outputs": outputs.contiguous()}
+    for name, one_way in _CHECKS.items():
+        outputs = fingerprint(model.module, model.encoding, model.task.model, one_way=one_way)
+        if outputs is not None:
+            weights[f"{_CHECK}{name}"] = outputs.contiguous()
+    return weights
 
 
 def _asdict(task: Task) -> dict[str, Any]:

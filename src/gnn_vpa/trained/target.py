@@ -1,5 +1,6 @@
 """What a trained model says of a graph."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ class Target:
         outputs: Number of outputs: one for each class, label or number.
         classes: The label of each class; empty for other kinds.
         column: What was learned of each graph.
+        from_list: Whether the classes were those of a list of PyG's graphs, see `Numbering`.
 
     Example:
         >>> Target("classes", 2, ("mutagenic", "safe")).names
@@ -33,6 +35,7 @@ class Target:
     outputs: int
     classes: tuple[Label, ...] = ()
     column: str = "y"
+    from_list: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -73,7 +76,7 @@ class Target:
         """
         if self.kind == "regression":
             raise UsageError("a model of numbers (regression) has no probabilities: use predict")
-        scores = torch.from_numpy(outputs)
+        scores = torch.from_numpy(outputs).double()  # shares add to 1 as scikit-learn looks at it
         share = scores.softmax(1) if self.kind == "classes" else scores.sigmoid()
         return share.numpy()
 
@@ -107,8 +110,39 @@ class Target:
                 f"{graphs.name}: the model knows no class {unknown[0]!r}, but "
                 f"{', '.join(map(repr, self.classes))}"
             )
+        self.check_names(graphs, own)
         table = torch.tensor([*(number[label] for label in own), MISSING])
         return table[graphs.y]  # the last entry is that of -1
+
+    def check_names(self, graphs: GraphSet, own: Sequence[object]) -> None:
+        """Refuse classes that may be called otherwise than the model calls them.
+
+        PyG numbers the classes of an archive from 0. Where these numbers could be PyG's, and would
+        then be other classes, nobody can tell.
+
+        Args:
+            graphs: The graphs.
+            own: What they call their classes: those of a list that are there, all of an archive.
+
+        Raises:
+            UsageError: It cannot be told.
+        """
+        if graphs.numbering.from_list == self.from_list:
+            return
+        places = range(len(self.classes))
+        if self.from_list:
+            may_be = all(label in places for label in self.classes)
+            differ = tuple(own) != tuple(range(len(own)))
+        else:
+            may_be = set(own) != set(self.classes) and all(label in places for label in own)
+            differ = may_be and any(n != self.classes[int(str(n))] for n in own)
+        if may_be and differ:
+            raise UsageError(
+                f"{graphs.name}: its classes are {', '.join(map(repr, own))}, the model's "
+                f"{', '.join(map(repr, self.classes))}, and PyG numbers those of an archive from "
+                "0, so that they may be others: give the archive where the model was trained on "
+                "one, or the true labels as y"
+            )
 
 
 def target_of(graphs: GraphSet, column: str | None = None) -> Target:
@@ -119,4 +153,5 @@ def target_of(graphs: GraphSet, column: str | None = None) -> Target:
         >>> target_of(load("MUTAG")).classes
         (-1, 1)
     """
-    return Target(graphs.kind, graphs.num_outputs, graphs.classes, column or "y")
+    from_list = graphs.numbering.from_list
+    return Target(graphs.kind, graphs.num_outputs, graphs.classes, column or "y", from_list)
