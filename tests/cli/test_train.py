@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import shutil
 import sys
 import zipfile
 from contextlib import suppress
@@ -311,3 +312,62 @@ def test_the_curves_of_a_model_are_written_for_tensorboard(tmp_path: Path) -> No
     events = EventAccumulator(str(path)).Reload()
     assert [event.step for event in events.Scalars("train/loss")] == [0, 1]
     assert "test/accuracy" not in events.scalars.Keys()  # it has no test graphs
+
+
+def test_a_selection_speaks_of_its_own_folds_alone(cli: Any, tmp_path: Path) -> None:
+    """The folder of the selection may hold other data, and other grids, from before."""
+
+    def trained(data: str, rates: str, out: str) -> tuple[object, object]:
+        few = ["--folds", "3", "--final-runs", "1", "--model", "sgc", "--lr", rates]
+        cli("train", data, *QUICK, *few, "--select", "--out", out)
+        record = gnn_vpa.load_model(out).record
+        shutil.rmtree(out)
+        return record.scores, record.interval
+
+    alone = trained("MUTAG", "0.1,0.03", "alone")
+    (tmp_path / "half").mkdir()
+    with zipfile.ZipFile("half.zip", "w") as packed:
+        _write_half(packed)
+    trained("half.zip", "0.1,0.03", "m")
+    trained("MUTAG", "0.01,0.001", "m")
+    assert trained("MUTAG", "0.1,0.03", "m") == alone
+
+
+def test_a_model_of_other_data_is_not_replaced(cli: Any) -> None:
+    cli("train", "MUTAG", *QUICK, "--out", "m")
+    cli("train", "MUTAG", "--epochs", "1", "--out", "m")
+    done = cli("train", "MUTAG", *QUICK, "--model", "gcn", "--out", "m", exit_code=2)
+    assert "m holds another model (gin of MUTAG): name another folder" in done.stderr
+    done = cli("train", "mine:labelled", *QUICK, "--out", "m", exit_code=2)
+    assert "m holds another model" in done.stderr
+    assert gnn_vpa.load_model("m").task.model == "gin"
+
+
+def test_models_of_several_runs_do_not_speak_as_one(cli: Any, tmp_path: Path) -> None:
+    run = ["run", "MUTAG", "--aggr", "vpa", "--folds", "3", "--keep-models", "--out", "r"]
+    for epochs in ("1", "2"):
+        cli(*run, "--epochs", epochs)
+    done = cli("predict", "r", "MUTAG", exit_code=2)
+    assert "models of several runs under one name" in done.stderr
+    assert "epochs (" in done.stderr
+
+
+def test_a_fold_that_is_lost_is_missed(cli: Any, tmp_path: Path) -> None:
+    cli("run", "MUTAG", "--aggr", "vpa", *QUICK, "--folds", "3", "--keep-models", "--out", "r")
+    (fold,) = (tmp_path / "r" / "models").glob("*/fold-1")
+    shutil.rmtree(fold)
+    done = cli("predict", "r", "MUTAG", exit_code=2)
+    assert "has no model of fold 1, which the run has finished" in done.stderr
+
+
+def _write_half(packed: zipfile.ZipFile) -> None:
+    """Write an archive of 40 graphs that are pairs or single nodes with a loop."""
+    edges: list[tuple[int, int]] = []
+    indicator: list[int] = []
+    for graph in range(40):
+        first = len(indicator) + 1
+        indicator += [graph + 1] * 2
+        edges += [(first, first + 1), (first + 1, first)] if graph % 2 else [(first, first)]
+    packed.writestr("half/half_A.txt", "".join(f"{a}, {b}\n" for a, b in edges))
+    packed.writestr("half/half_graph_indicator.txt", "".join(f"{g}\n" for g in indicator))
+    packed.writestr("half/half_graph_labels.txt", "".join(f"{g % 2}\n" for g in range(40)))

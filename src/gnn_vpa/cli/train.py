@@ -211,6 +211,7 @@ def _trained(
     tensorboard: Path | None,
 ) -> "TrainedModel":
     from ..experiments import identify
+    from ..trained.saving import check_replaced
 
     if len(cells) > 1:
         raise UsageError(
@@ -221,6 +222,7 @@ def _trained(
     for absent in found.absent.values():
         raise absent
     (cell,) = found.cells
+    check_replaced(out, cell.task, cell.content)
     graphs = found.data[cell.content]
     return _fit(cell, graphs, device, fraction, seed, target, tensorboard)
 
@@ -277,8 +279,12 @@ def _chosen(
     from ..analysis.resampled import corrected_mean, per_train
     from ..experiments import identify, resolve_devices
     from ..experiments.chosen import choose_setting
+    from ..trained.saving import check_replaced
+    from ..training import METRICS
     from ._experiment import execute
 
+    for cell in identify(cells, data_dir).cells:
+        check_replaced(out, cell.task, cell.content)
     folder = out.with_name(f"{out.stem}-selection")
     execute(
         cells,
@@ -295,12 +301,20 @@ def _chosen(
     found = identify(cells, data_dir)
     chosen = choose_setting(folder, found.cells)
     say(f"Chosen: {chosen.cell}")
+    if lost := sum(map(math.isnan, chosen.folds)):
+        say(
+            f"{lost} of {len(chosen.folds)} folds diverged: the scores are of the others, and may "
+            "flatter it.",
+            err=True,
+        )
     first = resolve_devices(device)[0]
     graphs = found.data[chosen.cell.content]
     model = _fit(chosen.cell, graphs, first, fraction, seed, target, tensorboard)
     share = chosen.test_per_train
     share = per_train(chosen.cell.folds) if math.isnan(share) else share
     low, high = corrected_mean(chosen.folds, share).interval()
+    if METRICS[model.record.metric].is_share:
+        low, high = max(low, 0.0), min(high, 1.0)
     is_known = not math.isnan(low + high)
     model.record = replace(
         model.record,

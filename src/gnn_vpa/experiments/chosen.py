@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -20,7 +21,8 @@ class Chosen(NamedTuple):
     Attributes:
         cell: The setting.
         scores: Mean over test folds, in which nothing was chosen, by metric.
-        folds: Score of each test fold in the metric that chose.
+        folds: Score of each test fold in the metric that chose; NaN for one that diverged, which
+            ``scores`` are without.
         test_per_train: Test graphs for each training graph.
     """
 
@@ -32,6 +34,9 @@ class Chosen(NamedTuple):
 
 def choose_setting(out: str | Path, cells: Sequence[Cell]) -> Chosen:
     """Choose the setting with the best mean validation score over all folds.
+
+    Of settings that diverged in some folds those that lost the fewest are chosen from: a mean over
+    the folds that went well would flatter the others.
 
     Args:
         out: The run's folder.
@@ -46,16 +51,15 @@ def choose_setting(out: str | Path, cells: Sequence[Cell]) -> Chosen:
         scores = {cell: store.validation_scores(cell.key) for cell in tried}
     if lacking := [cell for cell, own in scores.items() if len(own) < cell.folds]:
         raise GnnVpaError(f"{lacking[0]} is not finished, nothing can be chosen yet")
-    means = [_mean(own) for own in scores.values()]
-    if all(map(math.isnan, means)):
-        raise GnnVpaError("every training diverged, and there is nothing to choose")
     metric = METRICS[choosing[0].metric]
-    cell = list(scores)[best(means, higher_is_better=metric.higher_is_better)]
-    frame = read_folds(out)
-    own = frame[
-        (frame["model"].str.casefold() == tried[cell].model.casefold())
-        & (frame["aggregation"] == cell.task.aggr)
-    ]
+    place = _best(list(scores.values()), higher_is_better=metric.higher_is_better)
+    if place is None:
+        raise GnnVpaError("every training diverged, and there is nothing to choose")
+    cell = list(scores)[place]
+    method = [c for c in choosing if _method(c) == _method(tried[cell])]
+    own = read_folds(out, keys={c.key for c in method})
+    if len(own) != sum(c.folds for c in method):
+        raise GnnVpaError(f"{method[0]} is not finished, and how good it is cannot be said yet")
     names = [name for name in METRICS if f"test_{name}" in own.columns]
     return Chosen(
         cell,
@@ -65,6 +69,19 @@ def choose_setting(out: str | Path, cells: Sequence[Cell]) -> Chosen:
     )
 
 
-def _mean(scores: Sequence[float]) -> float:
-    there = [score for score in scores if not math.isnan(score)]
-    return fmean(there) if there else math.nan
+def _best(by_setting: Sequence[Sequence[float]], *, higher_is_better: bool) -> int | None:
+    """Return the place of the setting to choose, by the scores of its folds; None: there is none.
+
+    Example:
+        >>> _best([[0.95, math.nan], [0.8, 0.9]], higher_is_better=True)
+        1
+    """
+    finished = [[score for score in own if not math.isnan(score)] for own in by_setting]
+    most = max(map(len, finished))
+    means = [fmean(own) if len(own) == most else math.nan for own in finished if most]
+    return best(means, higher_is_better=higher_is_better) if means else None
+
+
+def _method(cell: Cell) -> Cell:
+    """Return what the repeats of a cell have in common."""
+    return replace(cell, repeat=0)

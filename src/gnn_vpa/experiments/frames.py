@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,9 @@ _OF_FOLDS = ("num_folds",)  # of baselines too, which have no protocol
 _SHORTEST = 4  # digits of a hash that are shown
 
 
-def read_folds(folder: str | Path, *, candidates: bool = False) -> pd.DataFrame:
+def read_folds(
+    folder: str | Path, *, candidates: bool = False, keys: Collection[str] | None = None
+) -> pd.DataFrame:
     """Return a row for each finished fold, accuracies and other shares as fractions.
 
     `val_score` and `test_score` are of the metric that chose the epoch, `metric`; each metric that
@@ -80,6 +82,7 @@ def read_folds(folder: str | Path, *, candidates: bool = False) -> pd.DataFrame:
     Args:
         folder: The run's folder.
         candidates: Return the settings that were chosen from, and nothing else.
+        keys: Return the folds of these cells alone (`Cell.key`).
 
     Example:
         >>> import tempfile
@@ -92,6 +95,7 @@ def read_folds(folder: str | Path, *, candidates: bool = False) -> pd.DataFrame:
     import pandas as pd
 
     rows = _rows(folder, candidates)
+    rows = [row for row in rows if keys is None or row["key"] in keys]
     tested = _scores(folder, rows)
     folds = pd.DataFrame(rows, columns=[*_KEYS, *_MEASURED, *tested])
     numbers = ["train_loss", "val_score", "test_score", "seconds", "learning_rate"]

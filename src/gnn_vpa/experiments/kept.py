@@ -1,7 +1,7 @@
 """The models of a run's folds, kept beside its results."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from torch import nn
@@ -9,13 +9,13 @@ from torch import nn
 from ..errors import UsageError
 from ..files import write_whole
 from ..graphs import GraphSet
-from ..trained import Ensemble, load_model, model_of
+from ..trained import Ensemble, TrainedModel, load_model, model_of
 from ..trained.container import CONFIG
 from ..trained.saving import WEIGHTS, holds_model
 from ..training import Lane, Outcome, Protocol, Task
 from .cell import Cell
 from .groups import first_fold
-from .store import FILE
+from .store import FILE, query
 
 FOLDER, METHOD = "models", "method.txt"
 
@@ -126,7 +126,52 @@ def load_run(
         there = "; ".join(sorted(set(chosen.values()) or set(found.values())))
         wrong = "models of several methods" if chosen else f"no method {method!r}"
         raise UsageError(f"{out} has {wrong}: name one with --method. There are: {there}")
+    for folder in chosen:
+        _check_whole(out, folder)
     folds = [fold for folder in chosen for fold in sorted(folder.iterdir()) if fold.is_dir()]
     if not folds:
         raise UsageError(f"{out} has no model of {next(iter(chosen.values()))}: all folds diverged")
-    return Ensemble([load_model(fold, model=model) for fold in folds])
+    models = [load_model(fold, model=model) for fold in folds]
+    for fold, other in zip(folds, models, strict=True):
+        if differ := _differs(models[0], other, folds[0].parent == fold.parent):
+            raise UsageError(
+                f"{out} has kept models of several runs under one name, {chosen[fold.parent]}: "
+                f"they differ in {differ} ({folds[0].parent.name}, {fold.parent.name}). Their mean "
+                f"would be of no method: remove one of these folders from {out / FOLDER}"
+            )
+    return Ensemble(models)
+
+
+def _check_whole(out: Path, folder: Path) -> None:
+    """Refuse a cell whose results have folds of which no model is there any more."""
+    sql = "SELECT key, fold, status FROM folds JOIN cells ON cells.id = folds.cell"
+    finished = [
+        row["fold"]
+        for row in query(out, sql)
+        if row["key"] == folder.name and row["status"] == "done"
+    ]
+    lacking = [
+        n
+        for n in finished
+        if not any(folder.glob(f"fold-{n}")) and not any(folder.glob(f"fold-{n}-seed-*"))
+    ]
+    if lacking:
+        raise UsageError(
+            f"{folder} has no model of fold {lacking[0]}, which the run has finished: copy it "
+            "again, or run with --keep-models into a new folder"
+        )
+
+
+def _differs(one: TrainedModel, other: TrainedModel, same_cell: bool) -> str:
+    """Say what sets the trainings of two models apart, if anything but seeds and folds does."""
+    if one.record.data.content != other.record.data.content:
+        return "their data"
+    if same_cell:
+        return ""  # where settings were chosen from, each fold has its own
+    if one.task != other.task:
+        return "their options"
+    for name, value in asdict(one.protocol).items():
+        if (found := getattr(other.protocol, name)) != value:
+            return f"{name} ({value}, {found})"
+    sizes = [sum((own.train, own.valid, own.test)) for own in (one.record.data, other.record.data)]
+    return "their graphs" if sizes[0] != sizes[1] else ""
