@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 
 from gnn_vpa.errors import UsageError
 from gnn_vpa.graphs import Division, GraphSet, GroupsAsked, SplitsAsked, division, load, splits
+from gnn_vpa.graphs.divisions import GroupedDivision
 
 PAIR = torch.tensor([[0, 1], [1, 0]])
 
@@ -236,3 +237,23 @@ def test_two_that_are_asked_for_are_not_taken_for_one() -> None:
     first, second = (SplitsAsked(asked=path) for path in ("a.json", "b.json"))
     assert first != second
     assert len({first, second, GroupsAsked(asked="a"), GroupsAsked(asked="b")}) == 4
+
+
+def test_a_mask_that_is_neither_true_nor_false_is_refused() -> None:
+    parts = ["train"] * 6 + ["val"] * 2 + ["test"] * 4
+    masks: Any = {f"{n}_mask": [float(own == n) for own in parts] for n in ("train", "val", "test")}
+    masks["train_mask"][0] = float("nan")
+    with pytest.raises(UsageError, match="train_mask: nan of a graph is neither True nor False"):
+        division(splits="masks").of(_graphs(**masks))
+
+
+def test_one_group_is_one_however_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"g{n // 2}{' ' * (n % 2)}\n" for n in range(12)))
+    (tmp_path / "b.json").write_text(
+        json.dumps([n // 2 + (0.0 if n % 2 else 0) for n in range(12)])
+    )
+    for name in ("a.txt", "b.json"):
+        made = division(groups=tmp_path / name).of(_graphs())
+        assert isinstance(made, GroupedDivision)
+        assert made.groups is not None
+        assert made.groups.tolist() == [n // 2 for n in range(12)]

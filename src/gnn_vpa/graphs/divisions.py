@@ -326,7 +326,17 @@ def _part(content: Any, where: str, graphs: GraphSet) -> list[int]:
 
 def _own_masks(graphs: GraphSet) -> dict[str, list[Any]]:
     parts = {"train": "train_mask", "validation": "val_mask", "test": "test_mask"}
-    return {part: [bool(flag) for flag in _column(graphs, mask)] for part, mask in parts.items()}
+    return {
+        part: [_flag(value, mask) for value in _column(graphs, mask)]
+        for part, mask in parts.items()
+    }
+
+
+def _flag(value: object, mask: str) -> bool:
+    value = value.item() if isinstance(value, Tensor | np.generic) else value
+    if value not in (0, 1):
+        raise UsageError(f"{mask}: {value!r} of a graph is neither True nor False")
+    return bool(value)
 
 
 # Groups -----------------------------------------------------------------------------------------
@@ -339,7 +349,7 @@ def _read_groups(path: Path) -> list[Any]:
             raise UsageError(f"groups: {path} must be a list with a group for each graph")
         return content
     try:
-        return path.read_text("utf-8").splitlines()
+        return [line.strip() for line in path.read_text("utf-8").splitlines()]
     except (OSError, UnicodeError) as error:
         raise UsageError(f"groups: {path} cannot be read ({error})") from error
 
@@ -348,6 +358,8 @@ def _group_name(value: object) -> str:
     value = value.item() if isinstance(value, Tensor | np.generic) else value
     if value is None or value == "" or value != value:
         raise UsageError("groups: a graph has none: give each graph a group")
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # 1 and 1.0 are one group
     return repr(value)
 
 
