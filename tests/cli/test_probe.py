@@ -44,6 +44,10 @@ class Classifier(torch.nn.Module):
 def model():
     return Classifier()
 
+def made(in_channels, out_channels, width=8):
+    assert (in_channels, out_channels) == (7, 2)
+    return Classifier()
+
 def nothing():
     return "no model"
 
@@ -131,6 +135,15 @@ def test_a_model_of_ones_own_on_a_data_set(module: str) -> None:
     assert "gnn.convs.0" in result.stdout
 
 
+def test_a_function_that_run_takes_is_called_with_the_channels_of_the_data(module: str) -> None:
+    result = invoke("MUTAG", "--model", f"{module}:made", "--graphs", 8)
+    assert result.exit_code == 0, result.stderr
+    assert "gnn.convs.0" in result.stdout
+    failed = invoke("PTC", "--model", f"{module}:made", "--graphs", 8)
+    assert failed.exit_code == 2
+    assert "2 channels, but failed with AssertionError" in failed.stderr
+
+
 def test_a_model_of_ones_own_is_trained_by_its_own_loss(module: str) -> None:
     result = invoke("--model", f"{module}:trainable", "--train", 3)
     assert result.exit_code == 0, result.stderr
@@ -168,6 +181,7 @@ def test_wrong_use_is_explained(arguments: list[str], message: str) -> None:
         ("nothing", "must return a model"),
         ("fails", "failed with KeyError: 'weights'"),
         ("model", "without inputs"),
+        ("made", "asks for the channels of a data set: name one"),
     ],
 )
 def test_a_function_that_makes_no_model_is_explained(

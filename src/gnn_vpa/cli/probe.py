@@ -34,7 +34,8 @@ def probe(
     model: Annotated[
         str,
         typer.Option(
-            help="Such as gin; gnn-vpa info lists all. Or your own as module:function, which "
+            help="Such as gin; gnn-vpa info lists all. Or your own as module:function: "
+            "make(in_channels, out_channels) as for gnn-vpa run, or one without arguments that "
             "returns a model, (model, inputs) or (model, inputs, loss)."
         ),
     ] = "gin",

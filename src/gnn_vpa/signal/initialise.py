@@ -47,7 +47,9 @@ class InitReport:
     left: tuple[str, ...]
 
     def __str__(self) -> str:
-        head = f"{len(self.drawn)} layers drawn, {len(self.left)} weights left"
+        layers, weights = len(self.drawn), len(self.left)
+        head = f"{layers} layer{'s' * (layers != 1)} drawn, "
+        head += f"{weights} weight{'s' * (weights != 1)} left"
         lines = [f"  {entry}" for entry in self.drawn]
         return "\n".join([head, *lines, *(f"  {path}: left as it was" for path in self.left)])
 

@@ -179,6 +179,15 @@ def test_nan_in_the_input_is_the_inputs_fault(sample: Sample) -> None:
     assert "the model was given them" in report.findings[0].text
 
 
+def test_what_the_input_is_at_fault_for_is_said_once_and_no_remedy_is_tried(
+    sample: Sample,
+) -> None:
+    report = gnn_vpa.probe(GCN(8, 8, 2, 4), sample.x * math.inf, sample.edge_index)
+    (finding,) = report.findings
+    assert finding.text.startswith("the model's input: 480 of 480 values are NaN or infinite; ")
+    assert "tried without success" not in finding.text
+
+
 def test_neighbours_that_become_alike_are_seen(sample: Sample) -> None:
     torch.manual_seed(0)
     layers = [(SAGEConv(8, 8, aggr="mean", root_weight=False), "x, e -> x") for _ in range(8)]

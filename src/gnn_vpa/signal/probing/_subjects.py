@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from torch_geometric.data import Batch, Data
 
 from ...errors import UsageError
 from ...graphs import FeatureKind, GraphSet, features, kind_of
-from ...graphs.reference import call_reference
+from ...graphs.reference import call_reference, import_reference
 from ...graphs.targets import known
 from ...nn import build_model
 from .._inputs import call_of
@@ -102,8 +103,14 @@ def papers_model(
 
 
 def own_model(reference: str, graphs: GraphSet | None, size: int, seed: int) -> Subject:
-    """Return what ``module:function`` makes: a model, (model, inputs) or (model, inputs, loss)."""
-    made = call_reference(reference, "a model, or (model, inputs),")
+    """Return what ``module:function`` makes: a model, (model, inputs) or (model, inputs, loss).
+
+    A function that asks for two numbers is given those of the data: features of a node, outputs.
+    """
+    if _asks_for_channels(reference):
+        made = _made_for(reference, graphs, seed)
+    else:
+        made = call_reference(reference, "a model, or (model, inputs),")
     model, *rest = made if isinstance(made, tuple) else (made,)
     if not isinstance(model, nn.Module) or len(rest) > 2:
         raise UsageError(
@@ -126,6 +133,34 @@ def own_model(reference: str, graphs: GraphSet | None, size: int, seed: int) -> 
         lessons.append(Lesson(call.args, call.kwargs, _loss(data.y)))
         break
     return Subject(f"{reference} on {graphs.name}", model, tuple(lessons))
+
+
+def _asks_for_channels(reference: str) -> bool:
+    """Tell whether a function is as ``gnn-vpa run`` calls it: make(in_channels, out_channels)."""
+    try:
+        given = inspect.signature(import_reference(reference)).parameters.values()
+    except (TypeError, ValueError):  # it cannot be called, or has no signature
+        return False
+    needed = [one for one in given if one.default is one.empty]
+    return [one.kind for one in needed] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
+
+
+def _made_for(reference: str, graphs: GraphSet | None, seed: int) -> Any:
+    if graphs is None:
+        raise UsageError(
+            f"{reference!r} asks for the channels of a data set: name one, such as MUTAG, or let "
+            "the function take no arguments and return (model, inputs)."
+        )
+    channels = features(graphs, "auto").width, graphs.num_outputs
+    with untouched_random_state():
+        torch.manual_seed(seed)
+        try:
+            return import_reference(reference)(*channels)
+        except Exception as error:
+            raise UsageError(
+                f"{reference!r} must return a model when called with {channels[0]} and "
+                f"{channels[1]} channels, but failed with {type(error).__name__}: {error}"
+            ) from error
 
 
 def _loss(y: Tensor) -> Loss | None:

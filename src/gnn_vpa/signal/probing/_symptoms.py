@@ -67,6 +67,11 @@ def passing_gain(step: Step) -> float:
     return step.total_gain if step.step == "aggregation" else step.gain
 
 
+def has_broken_input(steps: Steps) -> bool:
+    """Tell whether the model was given what is not finite: nothing done to it would help."""
+    return any(step.step == "input" and step.forward.nonfinite for step in steps)
+
+
 def has_no_neighbours(step: Step) -> bool:
     """Tell whether a step aggregates for nodes of which none has a neighbour but itself."""
     groups = step.by_degree if step.step == "aggregation" else ()
@@ -87,14 +92,15 @@ def _not_finite(steps: Steps) -> Iterator[Symptom]:
         return
     first = broken[0]
     before = steps[first.index - 1].forward.largest if first.index else math.nan
-    text = (
-        f"{titled(first)}, {first.step}: {first.forward.nonfinite:,} of {first.forward.count:,} "
-        "values are NaN or infinite, the first in the network"
-    )
-    if first.step == "input":
-        text += "; the model was given them"
-    elif not math.isnan(before):
-        text += f"; the largest value before it was {number(before)}"
+    given = first.step == "input"
+    text = "the model's input" if given else f"{titled(first)}, {first.step}"
+    text += f": {first.forward.nonfinite:,} of {first.forward.count:,} values are NaN or infinite"
+    if given:
+        text += "; the model was given them, so no remedy was tried"
+    else:
+        text += ", the first in the network"
+        if not math.isnan(before):
+            text += f"; the largest value before it was {number(before)}"
     yield Symptom(
         first.layer,
         text,

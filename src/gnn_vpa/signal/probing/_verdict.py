@@ -10,7 +10,7 @@ from ._numbers import number, times
 from ._remedies import trials
 from ._run import Kept, Loss, observe
 from ._step import Step
-from ._symptoms import Symptom, has_no_neighbours, layers_of, symptoms
+from ._symptoms import Symptom, has_broken_input, has_no_neighbours, layers_of, symptoms
 
 _HELPS = 0.5  # a remedy that leaves at most this share of what is wrong is worth naming
 _GOOD = 0.25  # after one that leaves at most this share no other is tried
@@ -44,7 +44,7 @@ def find(steps: Sequence[Step], kept: Kept | None, loss: Loss | None) -> tuple[F
     """Return what is wrong; every remedy that is named has been tried, on a copy."""
     found = list(symptoms(steps))
     outcomes: list[dict[str, float]] = [{} for _ in found]  # of each symptom, by remedy
-    if kept is not None and found:
+    if kept is not None and found and not has_broken_input(steps):
         gradients = any(symptom.backward for symptom in found)
         for name, changed in trials(kept.call()):
             after = observe(changed, loss, backward=gradients).steps
