@@ -49,6 +49,11 @@ def test_the_help_of_every_command_shows_an_example(command: list[str]) -> None:
     assert f"gnn-vpa {' '.join(command)}" in result.stdout.split("Example")[1]
 
 
+def test_paragraphs_of_help_are_as_wide_as_the_terminal() -> None:
+    result = CliRunner().invoke(app, ["watch", "--help"], env={"COLUMNS": "200"})
+    assert "The page is for this machine alone, and needs no network." in result.stdout
+
+
 def test_a_mistyped_command_is_answered_with_the_nearest() -> None:
     result = CliRunner().invoke(app, ["varianse"])
     assert result.exit_code == 2

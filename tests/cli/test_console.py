@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gnn_vpa.cli._console import complain, print_table, progress, say
+from gnn_vpa.cli._console import complain, headline, print_table, progress, prose, say
 
 from .conftest import Start
 
@@ -89,6 +89,32 @@ def test_text_is_shown_as_it_is_in_a_terminal(capsys: pytest.CaptureFixture[str]
     assert shown.err.count(SHOWN) >= 2
     assert "\x07" not in shown.out + shown.err
     assert "\x1b[31m" not in shown.out + shown.err
+
+
+SENTENCE = "  With GIN, mean may be best in 1 % of: -16.1 to a/long/" + "path/" * 30 + " it is."
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("write", [prose, headline])
+def test_a_terminal_gets_sentences_broken_between_words(
+    write: Callable[[str], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    write(SENTENCE)
+    lines = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out).splitlines()
+    assert " ".join(line.strip() for line in lines) == SENTENCE.strip()
+    assert not any(line.strip().startswith("%") for line in lines)
+    assert all(line.startswith("  ") and (len(line) <= 30 or " " not in line[2:]) for line in lines)
+
+
+@pytest.mark.parametrize("write", [prose, headline])
+def test_a_pipe_gets_sentences_in_one_line(
+    write: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(SENTENCE)
+    assert capsys.readouterr().out == f"{SENTENCE}\n"
 
 
 def test_text_is_one_cell_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from ._console import console, headline, print_table, say
+from ._console import console, headline, print_table, prose, say
 
 if TYPE_CHECKING:
     from gnn_vpa.analysis import Answer, Candidate, Choice
@@ -17,19 +17,19 @@ def print_answer(answer: "Answer") -> None:
     from gnn_vpa.analysis.format import capital
 
     for warning in answer.warnings:
-        say(f"Note: {warning}")
+        prose(f"Note: {warning}")
     if not answer.choices:
         headline(answer.text)
     several = len({choice.setting for choice in answer.choices}) > 1
     setting = None
     for main in answer.main:
         if several and main.setting != setting:
-            say(f"\n{capital(str(main.setting))}")
+            prose(f"\n{capital(str(main.setting))}")
             setting = main.setting
         first, *rest = sentences(main)
         headline(first)
         for sentence in rest:
-            say(f"  {sentence}")
+            prose(f"  {sentence}")
         if console().is_terminal and len(main.candidates) > 1:
             _print_candidates(main)
         if parts := answer.parts(main):

@@ -5,6 +5,7 @@ which a terminal would obey, are dropped.
 """
 
 import re
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from rich.text import Text
 from ..escape import plain, printable
 
 _NUMBER = re.compile(r"[+\-\N{MINUS SIGN}]?(\d|\.\d|inf|nan|∞)")
+_PERCENT = "\N{NO-BREAK SPACE}%"
 _PAUSE_S = 60.0  # between two lines about how far something is
 _MISSING = ("", "-", "\N{EN DASH}")
 
@@ -42,14 +44,41 @@ def say(text: str, *, err: bool = False) -> None:
     typer.echo(printable(text), err=err)
 
 
+def prose(text: str) -> None:
+    """Write sentences: between words a terminal goes on in the next line, a file has them in one.
+
+    Example:
+        >>> prose("  vpa is the best.")
+          vpa is the best.
+    """
+    say(_wrapped(text))
+
+
+def _wrapped(text: str) -> str:
+    screen = console()
+    if not screen.is_terminal:
+        return text
+    lines = []
+    for line in printable(text).replace(" %", _PERCENT).split("\n"):
+        indent = line[: len(line) - len(line.lstrip())]
+        lines += textwrap.wrap(
+            line,
+            screen.width,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]
+    return "\n".join(lines).replace(_PERCENT, " %")
+
+
 def headline(text: str) -> None:
-    """Write a line that matters most: bold in a terminal, plain elsewhere.
+    """Write sentences that matter most: bold in a terminal, plain elsewhere.
 
     Example:
         >>> headline("vpa is the best.")
         vpa is the best.
     """
-    console().print(printable(text), style="bold", soft_wrap=True)
+    console().print(printable(_wrapped(text)), style="bold", soft_wrap=True)
 
 
 def complain(text: str) -> None:

@@ -1,6 +1,8 @@
 """From an exception to a message and an exit code, in one place for all commands."""
 
 import errno
+import inspect
+import re
 from typing import Any
 
 import typer
@@ -11,6 +13,7 @@ from ._console import complain
 from ._ray import spell_ray
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_LINE_END = re.compile(r"(?<!\n)\n(?!\n)")
 
 
 class ExplainingGroup(TyperGroup):
@@ -20,6 +23,12 @@ class ExplainingGroup(TyperGroup):
         >>> typer.Typer(cls=ExplainingGroup).info.cls.__name__
         'ExplainingGroup'
     """
+
+    def __init__(self, **given: Any) -> None:
+        """Take what typer found, and let paragraphs of help be as wide as the terminal."""
+        super().__init__(**given)
+        for command in self.commands.values():
+            command.help = command.help and _LINE_END.sub(" ", inspect.cleandoc(command.help))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was typed."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ._console import complain, console, print_table, say
+from ._console import complain, console, print_table, prose, say
 from ._options import check_out
 from ._ray import cluster_of
 
@@ -108,10 +108,10 @@ def print_results(results: "Results") -> None:
         if chosen := list(chosen_rows(folds)):
             print_table("What was chosen in each fold, by validation alone", HEADER, chosen)
         for sentence in findings(folds):
-            say(sentence)
+            prose(sentence)
         if len(header) > 3:
             for remark in remarks(setting, folds, curves.get(setting, results.curves[:0])):
-                say(remark)
+                prose(remark)
 
 
 def _rows(table: "ScoreTable", datasets: list[str]) -> list[list[str]]:

@@ -34,7 +34,7 @@ from ..experiments.schedule import Planned, doublings, expect
 from ..experiments.typical import known_paces
 from ..experiments.workers import asked
 from ..host import Host
-from ._console import complain, print_table, progress, say
+from ._console import complain, print_table, progress, prose, say
 from ._options import check_out
 
 _FAR = 3.0  # within what factor another machine's paces are trusted
@@ -113,8 +113,9 @@ def show_plan(
     kept = f"{before:,} of {len(cells):,} cells are finished. " if before else ""
     time = f"{expected}, {basis}" if expected.is_known else "no data set is here to tell"
     if device == "cpu" and slots is None and not workers and asked() is None and sizes:
-        say(f"{reason(team, host, need)}.")
-    say(f"{kept}{len(rest):,} cells would run{places}: {time}.")
+        prose(f"{reason(team, host, need)}.")
+    left = f"{len(rest):,} {'cell' if len(rest) == 1 else 'cells'}"
+    prose(f"{kept}{left} would run{places}: {time}.")
 
 
 def _show_outlook(planned: Sequence[Planned], places: Places) -> None:
