@@ -16,11 +16,11 @@ import inventories  # noqa: E402
 
 import gnn_vpa  # noqa: E402
 
-# `-t quick`, for the tests: tutorials are not run, and rooms of the library have their names alone.
+# `-t quick`, for the tests: tutorials are not run.
 QUICK = "quick" in tags  # noqa: F821  (Sphinx gives it)
 
 # Pages that are made from the code and from records, before Sphinx looks at the folder.
-generate.write_all(DOCS, QUICK)
+generate.write_all(DOCS)
 
 project = "gnn-vpa"
 author = "The gnn-vpa maintainers"
@@ -44,7 +44,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_ext", "_generated/scripts", "playground", "tutorials"]
 templates_path = ["_templates"]
-nitpicky = not QUICK
+nitpicky = True
 default_role = "code-or-name"  # of docstrings; in Markdown backticks are code anyway
 
 # Markdown, as a forge shows it -------------------------------------------------------------------

@@ -135,7 +135,7 @@ def test_the_text_for_programs_lists_pages_that_are_there(site: Path) -> None:
 def test_the_reference_has_an_entry_for_every_public_name(extension: Extension) -> None:
     reference = extension("reference")
     homes = reference.home_of_names()
-    text = "".join(reference.pages(quick=False).values())
+    text = "".join(reference.pages().values())
     described = set(re.findall(r"^\.\. (?:auto\w+|py:data):: (\S+)$", text, flags=re.MULTILINE))
     assert set(homes.values()) == described
     assert homes["gnn_vpa.ops.Graph"] == "gnn_vpa.Graph"

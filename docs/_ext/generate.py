@@ -15,14 +15,13 @@ def write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def write_all(docs: Path, quick: bool) -> None:
+def write_all(docs: Path) -> None:
     """Write all of them, and remove what a former version wrote.
 
     Args:
         docs: The folder of the site's sources.
-        quick: Of the rooms of the library write the names alone.
     """
-    pages = {**reference.pages(quick), **commands.pages(), **project_pages.pages(docs.parent)}
+    pages = {**reference.pages(), **commands.pages(), **project_pages.pages(docs.parent)}
     folder = docs / "_generated"
     for room in {name.split("/")[0] for name in pages}:
         for path in (folder / room).glob("*"):

@@ -126,7 +126,7 @@ def _tree(caption: str, entries: list[str]) -> str:
     return f".. toctree::\n   :hidden:\n   :caption: {caption}\n\n{lines}\n"
 
 
-def _room(package: ModuleType, homes: dict[str, str], quick: bool) -> str:
+def _room(package: ModuleType, homes: dict[str, str]) -> str:
     """Return the page of a room: what is described nowhere else, and links to the rest."""
     room = package.__name__
     here = [name for name in package.__all__ if homes[f"{room}.{name}"] == f"{room}.{name}"]
@@ -135,13 +135,11 @@ def _room(package: ModuleType, homes: dict[str, str], quick: bool) -> str:
     if elsewhere:
         page += "Also offered here: " + ", ".join(f":py:obj:`{name}`" for name in elsewhere)
         page += ".\n\n"
-    if not quick:
-        page += "".join(_title(name, "-") + _entry(package, name) + "\n" for name in here)
-    return page
+    return page + "".join(_title(name, "-") + _entry(package, name) + "\n" for name in here)
 
 
-def pages(quick: bool) -> dict[str, str]:
-    """Return the text of each page by its path; if it shall be quick, of rooms the names alone."""
+def pages() -> dict[str, str]:
+    """Return the text of each page by its path."""
     listed = [name for names in TOPICS.values() for name in names]
     assert sorted(listed) == sorted(gnn_vpa.__all__), "each name of gnn_vpa belongs to one topic"
     found, homes = rooms(), home_of_names()
@@ -166,5 +164,5 @@ def pages(quick: bool) -> dict[str, str]:
             f"reference/gnn_vpa.{name}.rst": _title(name, "=") + _entry(gnn_vpa, name)
             for name in listed
         },
-        **{f"reference/{room.__name__}.rst": _room(room, homes, quick) for room in found},
+        **{f"reference/{room.__name__}.rst": _room(room, homes) for room in found},
     }
