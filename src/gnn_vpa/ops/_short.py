@@ -173,6 +173,5 @@ def _bags_of(x: Tensor, weight: Tensor, csr: CSR) -> Tensor:
 
 
 # What ``apply`` calls after it has looked for transforms, of which there are none here.
-_differentiable, _weighted = (
-    super(torch.autograd.Function, function).apply for function in (_Sum, _WeightedSum)
-)
+_differentiable = super(torch.autograd.Function, _Sum).apply
+_weighted = super(torch.autograd.Function, _WeightedSum).apply
