@@ -3,6 +3,12 @@
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
+from ..errors import UsageError
+
+
+class NotHereError(UsageError):
+    """This process has another model of the same name: others may have the right one."""
+
 
 class Job(NamedTuple):
     """A group that is to be trained."""

@@ -27,8 +27,8 @@ from ..errors import GnnVpaError
 from ..host import offer_to_be_killed
 from .interrupts import GRACE_S, Impatience, deferred
 from .job import Job as Job
+from .job import NotHereError, Train, last_of
 from .job import Report as Report
-from .job import Train, last_of
 from .turns import Turns
 
 _log = logging.getLogger("gnn_vpa")
@@ -40,9 +40,10 @@ class Killed(GnnVpaError):
 
 
 class _Lost(NamedTuple):
-    """What a process leaves that was killed: the group it trained, if any."""
+    """What a process leaves that was killed, or cannot train: the group it had, if any."""
 
     job: Job | None
+    why: str = ""  # it cannot train
 
 
 _News = Report | Exception | _Lost
@@ -95,8 +96,10 @@ def train_in_processes(
                         if isinstance(report, _Lost):
                             arrived.popleft()
                             count -= 1
-                            _warn(count)
-                            if report.job is not None:
+                            _warn(count, report.why)
+                            if report.job is not None and report.why:
+                                waiting.append(report.job)
+                            elif report.job is not None:
                                 waiting.append(_again(report.job, states, kills))
                             continue
                         keep(report)
@@ -135,8 +138,11 @@ def _last_of_others(others: "Sequence[_Other]", news: SimpleQueue[_News]) -> lis
     return [report for report in arrived if isinstance(report, Report)]
 
 
-def _warn(count: int) -> None:
+def _warn(count: int, why: str) -> None:
     left = "1 process" if count == 1 else f"{count} processes"
+    if why:
+        _log.warning("Going on with %s. In another one: %s", left, why)
+        return
     _log.warning(
         "A process that trained some of the folds has ended, most likely killed because memory ran "
         "out: going on with %s.", left,
@@ -252,6 +258,9 @@ def _serve(
             link.send_bytes(pickle.dumps(job))
             while job is not None:
                 report = pickle.loads(link.recv_bytes())
+                if isinstance(report, NotHereError):
+                    news.put(_Lost(job, str(report)))
+                    return
                 if isinstance(report, Exception) or report.outcomes is not None:
                     job = None
                 news.put(report)

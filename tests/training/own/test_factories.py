@@ -101,17 +101,3 @@ def test_a_plan_with_other_values_is_refused_and_found_again(write_module: Write
         factory("myplan:make", narrow)
     make.__globals__["WIDTH"] = 8
     assert factory("myplan:make", narrow) is make
-
-
-@pytest.mark.parametrize("is_registered", [True, False])
-def test_a_value_that_was_set_from_outside_is_not_elsewhere(
-    write_module: Write, is_registered: bool
-) -> None:
-    module = f"myset{is_registered}"
-    write_module(module, "WIDTH = 8\n" + MAKE.format("WIDTH"))
-    make: Any = factory(f"{module}:make")
-    if is_registered:
-        register(make)
-    assert elsewhere(f"{module}:make") is None
-    make.__globals__["WIDTH"] = 64
-    assert f"that {module}.WIDTH was changed" in str(elsewhere(f"{module}:make"))

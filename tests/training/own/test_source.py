@@ -113,9 +113,37 @@ def test_a_file_that_is_edited_after_it_was_imported_is_refused(
         source_hash(make)
 
 
+@pytest.mark.parametrize(
+    ("text", "edited"),
+    [
+        ("act = lambda x: 2 * x\ndef make(i, o): return act(i)\n", "2 * x"),
+        ("class N:\n @property\n def w(self): return 2\ndef make(i, o): return N()\n", "return 2"),
+        (
+            "import functools\n@functools.cache\ndef w(): return 2\ndef make(i, o): return w()\n",
+            "2",
+        ),
+    ],
+)
+def test_no_kind_of_function_may_be_edited_after_it_was_imported(
+    write_module: Write, tmp_path: Path, text: str, edited: str
+) -> None:
+    write_module("mynet", text)
+    make = importlib.import_module("mynet").make
+    source_hash(make)
+    (tmp_path / "mynet.py").write_text(text.replace(edited, edited.replace("2", "3")))
+    with pytest.raises(UsageError, match=r"mynet.py was edited after it was imported"):
+        source_hash(make)
+
+
+def test_one_of_two_definitions_is_no_edit(write_module: Write) -> None:
+    text = "if True:\n    def act(x): return x\nelse:\n    def act(x): return 2 * x\n"
+    write_module("mynet", text + "def make(i, o): return act(i)\n")
+    assert len(hash_of("mynet:make")) == 16
+
+
 def test_a_remark_after_the_import_is_no_edit(written: Write, tmp_path: Path) -> None:
     make = importlib.import_module("mynet").make
-    (tmp_path / "mynet.py").write_text("# A remark.\n" + NET)
+    (tmp_path / "mynet.py").write_text("# A remark.\n" + NET.replace("(x)\n", "(x)  # so\n"))
     assert len(source_hash(make)) == 16
 
 

@@ -9,7 +9,8 @@ from torch import nn
 
 from ...errors import UsageError
 from ...graphs.reference import import_reference
-from .hashing import changed_names, source_hash
+from ..job import NotHereError
+from .hashing import source_hash
 
 Factory = Callable[..., nn.Module]
 
@@ -76,7 +77,8 @@ def factory(name: str, source: str = "") -> Factory:
         source: The hash that its source must have; empty for any.
 
     Raises:
-        UsageError: There is none, or its source has changed.
+        NotHereError: Its source has changed, or is another in this process.
+        UsageError: There is none.
 
     Example:
         >>> factory("torch.nn:Linear").__name__
@@ -95,7 +97,7 @@ def factory(name: str, source: str = "") -> Factory:
         )
     if source:
         if source_hash(found) != source:
-            raise UsageError(
+            raise NotHereError(
                 f"{name}: its source has changed since the run was planned, or values that it "
                 "reads: run again, and the edited model is another method. Values that other "
                 "processes need belong into its file, and not to be set from outside."
@@ -124,7 +126,7 @@ def elsewhere(name: str) -> str | None:
     """
     found = _BY_NAME.get(name)
     if found is None:
-        return _changed(name) if is_own(name) else None
+        return None
     if name.startswith("__main__:"):
         return "it is defined in a notebook or a script, which other processes do not have"
     try:
@@ -133,17 +135,4 @@ def elsewhere(name: str) -> str | None:
         importable = None
     if importable is not found:
         return f"other processes cannot import {name}"
-    return _changed(name)
-
-
-def _changed(name: str) -> str | None:
-    """Say which values were set after they were imported; other processes have the file's."""
-    try:
-        found = import_reference(name)
-    except UsageError:
-        return None  # it was sent by another process
-    try:
-        names = changed_names(found)
-    except UsageError as error:
-        return str(error)
-    return f"other processes would not see that {names[0]} was changed" if names else None
+    return None

@@ -9,10 +9,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-
-def is_file(module: ModuleType) -> bool:
-    """Say whether a module is a file that holds definitions, and not a script or a notebook."""
-    return module.__name__ != "__main__" and path_of(module) is not None
+_OURS = ("gnn_vpa", "torch", "torch_geometric")  # PyG writes modules of its layers elsewhere
 
 
 def path_of(module: ModuleType) -> Path | None:
@@ -21,12 +18,21 @@ def path_of(module: ModuleType) -> Path | None:
     return Path(file).resolve() if file and file.endswith(".py") else None
 
 
+def is_main(module: ModuleType) -> bool:
+    """Say whether a module is the script or the notebook that is run."""
+    return module.__name__ in ("__main__", "__mp_main__")
+
+
 def is_users(module: ModuleType) -> bool:
-    """Say whether a module is the user's, and not a library's."""
+    """Say whether a module is a file of the user's that other processes can import."""
     path = path_of(module)
-    if path is None or module.__name__.partition(".")[0] == "gnn_vpa":
-        return False
-    return not any(path.is_relative_to(folder) for folder in _libraries())
+    return path is not None and not (is_main(module) or is_of_library(module.__name__, path))
+
+
+def is_of_library(name: str, path: Path) -> bool:
+    """Say whether a module of this name and file is a library's."""
+    is_installed = any(path.is_relative_to(folder) for folder in _libraries())
+    return is_installed or name.partition(".")[0] in _OURS
 
 
 @cache
@@ -37,47 +43,38 @@ def _libraries() -> list[Path]:
     return sorted(folders)
 
 
-def resolved(node: ast.ImportFrom, module: ModuleType) -> str | None:
-    """Return the full name of a module that things are imported from."""
-    name = "." * node.level + (node.module or "")
-    try:
-        return importlib.util.resolve_name(name, module.__package__ or "") if node.level else name
-    except ImportError:
-        return None
-
-
-def imported_by(tree: ast.Module, module: ModuleType) -> Iterator[str]:
-    """Yield the names of modules that a module imports, and some that are none."""
-    for node in ast.walk(tree):
+def imported_by(tree: ast.Module, package: str) -> Iterator[str]:
+    """Yield the names of modules that a module imports when it is imported, and some of none."""
+    parts: list[ast.AST] = list(tree.body)
+    while parts:
+        node = parts.pop()
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            name = resolved(node, module)
-            if name is None:
-                continue
+            name = resolved("." * node.level + (node.module or ""), package)
             yield name
             yield from (f"{name}.{alias.name}" for alias in node.names)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            parts += ast.iter_child_nodes(node)
 
 
-def module_named(name: str) -> ModuleType | None:
-    """Return a module of this name; one that is imported later, in a function, is imported."""
-    if name in sys.modules or not name:
-        return sys.modules.get(name)
-    parent = name.rpartition(".")[0]
-    if parent and not hasattr(sys.modules.get(parent), "__path__"):
-        return None  # a class or a function
+def resolved(name: str, package: str) -> str:
+    """Return the full name of a module that is imported by a relative one."""
     try:
-        spec = importlib.util.find_spec(name)
-        if spec is None or not (spec.origin or "").endswith(".py"):
-            return None
-        if any(Path(str(spec.origin)).resolve().is_relative_to(f) for f in _libraries()):
-            return None
-        return importlib.import_module(name)
-    except Exception:  # what cannot be imported is not used
-        return None
+        return importlib.util.resolve_name(name, package)
+    except ImportError:
+        return ""
 
 
-@cache
-def builtin_names() -> frozenset[str]:
-    """Return the names of the modules that are a part of Python itself."""
-    return frozenset(sys.builtin_module_names)
+def imported(name: str) -> ModuleType | None:
+    """Return a module that a function will import, if it is the user's; it is imported now."""
+    if name not in sys.modules and name:
+        try:
+            spec = importlib.util.find_spec(name)
+            origin = (spec and spec.origin) or ""
+            if origin.endswith(".py") and not is_of_library(name, Path(origin).resolve()):
+                importlib.import_module(name)
+        except (Exception, SystemExit):  # what cannot be imported is not used
+            return None
+    module = sys.modules.get(name)
+    return module if module is not None and is_users(module) else None
