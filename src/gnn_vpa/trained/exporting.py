@@ -4,6 +4,8 @@ import io
 import logging
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from importlib.util import find_spec
 from pathlib import Path
@@ -113,6 +115,7 @@ def export_model(model: TrainedModel, path: str | os.PathLike[str], format: Form
         return
     with replacing(Path(path)) as part:
         _write_onnx(program, part)
+        _check_sums(model, part)
 
 
 def _check_plain(model: TrainedModel, program: Any) -> None:
@@ -132,16 +135,37 @@ def _check_plain(model: TrainedModel, program: Any) -> None:
 
 
 def _write_onnx(program: Any, path: Path) -> None:
-    translator = logging.getLogger("onnx_ir")  # warns of each attribute that it has itself left out
-    before = translator.level
-    translator.setLevel(logging.ERROR)
+    with warnings.catch_warnings(), _quiet("onnx_ir"), _quiet("torch.onnx"):
+        warnings.simplefilter("ignore")  # of the exporter's, about itself
+        # One file: weights beside it would be found by the name that it is written under.
+        torch.onnx.export(program, f=path, dynamo=True, external_data=False, verbose=False)
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Let a library not warn of what it has itself left out."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the exporter's, about itself
-            # One file: weights beside it would be found by the name that it is written under.
-            torch.onnx.export(program, f=path, dynamo=True, external_data=False, verbose=False)
+        yield
     finally:
-        translator.setLevel(before)
+        logger.setLevel(before)
+
+
+def _check_sums(model: TrainedModel, path: Path) -> None:
+    """Refuse sums of which ONNX Runtime loses summands, on several threads and large batches."""
+    import onnx
+
+    for node in onnx.load(path).graph.node:
+        if node.op_type == "ScatterND" and any(
+            given.name == "reduction" and given.s != b"none" for given in node.attribute
+        ):
+            raise GnnVpaError(
+                f"{model.task.model} cannot be exported as onnx: it adds by ScatterND, of which "
+                "ONNX Runtime loses summands on several threads. Let the model add by scatter_add "
+                "instead of index_add, or use --format pt2"
+            )
 
 
 def _exported(model: TrainedModel) -> Any:

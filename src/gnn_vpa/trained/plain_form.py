@@ -1,7 +1,8 @@
 """Our models in PyTorch's own operators alone, for programs that run without gnn-vpa.
 
 The layers are the models' own; what is written again are the sums that they are given: over edges
-and over the nodes of a graph, by ``index_add``.
+and over the nodes of a graph, by ``scatter_add``. (``index_add`` would become ONNX's ``ScatterND``,
+with which ONNX Runtime loses summands of large batches on several threads.)
 """
 
 from collections.abc import Callable
@@ -77,13 +78,13 @@ class _Sums:
     def __call__(self, x: Tensor, aggr: str) -> Tensor:
         entry = aggregation(aggr)
         sent = x.index_select(0, self.source)
-        count = x.new_zeros(self.size).index_add(0, self.target, torch.ones_like(sent[:, 0]))
+        count = _added(x.new_zeros(self.size), self.target, torch.ones_like(sent[:, 0]))
         if entry.kind == "maximum":
             at = self.target.unsqueeze(1).expand_as(sent)
             lowest = x.new_full((self.size, x.shape[1]), -torch.inf)
             most = lowest.scatter_reduce(0, at, sent, "amax")
             return torch.where(count.unsqueeze(1) > 0, most, 0.0)
-        total = x.new_zeros(self.size, x.shape[1]).index_add(0, self.target, sent)
+        total = _added(x.new_zeros(self.size, x.shape[1]), self.target, sent)
         exponent = entry.exponent or 0.0
         return total * _power(count, exponent).unsqueeze(1) if exponent else total
 
@@ -114,10 +115,10 @@ class _Propagation:
 
     def with_self(self, x: Tensor, aggr: str) -> Tensor:
         proper = (self._source != self._target).to(x.dtype)
-        degree = x.new_ones(self._size).index_add(0, self._target, proper)
+        degree = _added(x.new_ones(self._size), self._target, proper)
         scale = _power(degree, self._exponent).unsqueeze(1)
         sent = (scale * x).index_select(0, self._source) * proper.unsqueeze(1)
-        return scale * (scale * x).index_add(0, self._target, sent)
+        return scale * _added(scale * x, self._target, sent)
 
 
 def _attention(conv: Any, x: Tensor, edge_index: Tensor, exponent: float) -> Tensor:
@@ -132,15 +133,20 @@ def _attention(conv: Any, x: Tensor, edge_index: Tensor, exponent: float) -> Ten
     highest = own.scatter_reduce(0, target, logits, "amax")
     share = (logits - highest.index_select(0, target)).exp()
     mine = (own - highest).exp()
-    total = mine.index_add(0, target, share)
+    total = _added(mine, target, share)
     share, mine = share / total.index_select(0, target), mine / total
-    out = (mine.unsqueeze(1) * x).index_add(
-        0, target, share.unsqueeze(1) * x.index_select(0, source)
-    )
+    sent_on = share.unsqueeze(1) * x.index_select(0, source)
+    out = _added(mine.unsqueeze(1) * x, target, sent_on)
     if not exponent:
         return out
-    squares = mine.square().index_add(0, target, share.square())
+    squares = _added(mine.square(), target, share.square())
     return out * squares.pow(-exponent).unsqueeze(1)
+
+
+def _added(total: Tensor, target: Tensor, sent: Tensor) -> Tensor:
+    """Return ``total`` with rows added where they belong: ``[T, F]`` and ``[E, F]``, or no F."""
+    at = target.unsqueeze(1).expand_as(sent) if sent.dim() == 2 else target
+    return total.scatter_add(0, at, sent)
 
 
 def _power(count: Tensor, exponent: float) -> Tensor:
