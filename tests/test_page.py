@@ -37,3 +37,10 @@ def test_a_figure_has_no_black_of_its_own() -> None:
 def test_a_number_and_its_percent_sign_are_in_one_line() -> None:
     page = environment("gnn_vpa").from_string(PAGE).render(text="a 95 % interval")
     assert "a 95\N{NO-BREAK SPACE}% interval" in page
+
+
+def test_a_percent_sign_of_a_text_stays_as_it_is() -> None:
+    texts = ['awk "NR %2"', "x %s % y", "a/ %20b", "100  %"]
+    page = environment("gnn_vpa").from_string("{{ text | safe }}")
+    assert [page.render(text=text) for text in texts] == texts
+    assert environment("gnn_vpa").from_string("{{ text }}").render(text="x %s % y") == "x %s % y"

@@ -48,7 +48,9 @@ def environment(package: str) -> Environment:
 
 def _held(value: object) -> object:
     """Keep a percent sign in the line of its number."""
-    return value.replace(" %", "\N{NO-BREAK SPACE}%") if type(value) is str else value
+    if type(value) is not str:
+        return value
+    return re.sub(r"(?<=\d) %(?!\w)", "\N{NO-BREAK SPACE}%", value)
 
 
 def inline_svg(figure: Figure) -> str:

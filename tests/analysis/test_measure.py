@@ -101,8 +101,24 @@ def test_errors_of_several_data_sets_have_no_average(make_folds: Make) -> None:
     assert all(row.average is None for row in table.rows)
     assert "Avg" not in to_markdown(table) + to_latex(table)
     (row,) = overall_tests(folds).itertuples()
-    assert row.unit == "% of the median RMSE"
-    assert row.difference == pytest.approx(100 * 0.1 / 0.35)  # on both data sets, whatever the unit
+    assert row.unit == "% of the best median RMSE"
+    best = 0.3 + float(np.median(NOISE))
+    assert row.difference == pytest.approx(100 * 0.1 / best)  # on both data sets, whatever the unit
+
+
+@pytest.mark.parametrize(
+    ("metric", "scores", "digits"),
+    [
+        ("mae", [0.412, 1e13, 2e13, 3e13], 3),  # three exploded, and one did not
+        ("mae", [0.412, 0.5, 3.9, 4.0], 2),  # as the table's middle needs
+        ("mae", [1e13, 2e13], -11),  # all did: there is nothing else to show
+        ("r2", [0.91, 0.89, -1e20, -2e20], 3),
+        ("r2", [-0.002, 0.91, 0.89], 3),  # that of a mean, which is no small error
+        ("accuracy", [80.0, 90.0], 1),
+    ],
+)
+def test_what_exploded_sets_no_decimals(metric: str, scores: list[float], digits: int) -> None:
+    assert measure(metric).digits(scores) == digits
 
 
 def test_metrics_are_settings_of_their_own(make_folds: Make, errors: pd.DataFrame) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gnn_vpa.analysis import fold_scores, summarise
+from gnn_vpa.analysis import fold_scores, overall_tests, summarise
 from gnn_vpa.errors import UsageError
 
 CELL = ("MUTAG", "GIN", "vpa")
@@ -112,3 +112,15 @@ def test_one_class_is_said(make_folds: Callable[..., pd.DataFrame]) -> None:
 def test_an_unknown_number_of_classes_is_not_one(make_folds: Callable[..., pd.DataFrame]) -> None:
     folds = make_folds({CELL: [1.0] * 3})
     assert note(folds.assign(classes=pd.array([pd.NA] * 3, "Int64"))) == ""
+
+
+def test_each_repeat_may_have_a_seed_of_its_own(make_folds: Callable[..., pd.DataFrame]) -> None:
+    """What is missing is counted against the trainings of a fold, not against all seeds."""
+    both = {CELL: [0.6, 0.7], ("MUTAG", "GIN", "sum"): [0.5, 0.6]}
+    folds = pd.concat([make_folds(both, seed=n).assign(repeat=n) for n in (0, 1)])
+    assert fold_scores(folds)[["trainings", "seeds"]].drop_duplicates().values.tolist() == [[1, 1]]
+    assert summarise(folds)["note"].tolist() == ["", ""]
+    assert overall_tests(folds)["missing"].tolist() == [0]
+    whole = pd.concat([folds, make_folds(both, seed=2).assign(repeat=0)])
+    assert set(fold_scores(whole)["seeds"]) == {2}  # as often as on any fold
+    assert set(summarise(whole)["note"]) == {"6 of 8 trainings"}

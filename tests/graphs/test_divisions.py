@@ -257,3 +257,23 @@ def test_one_group_is_one_however_it_is_written(tmp_path: Path) -> None:
         assert isinstance(made, GroupedDivision)
         assert made.groups is not None
         assert made.groups.tolist() == [n // 2 for n in range(12)]
+
+
+def test_spaces_around_a_groups_name_are_no_part_of_it(tmp_path: Path) -> None:
+    names = [f"{' ' * (n % 3)}g{n // 2}{' ' * (n % 2)}" for n in range(12)]
+    (tmp_path / "a.txt").write_text("\n".join(names))
+    (tmp_path / "a.json").write_text(json.dumps(names))
+    for asked in (names, np.array(names), tmp_path / "a.txt", tmp_path / "a.json", "scaffold"):
+        made = division(groups=asked).of(_graphs(scaffold=names))
+        assert isinstance(made, GroupedDivision)
+        assert made.groups is not None
+        assert made.groups.tolist() == [n // 2 for n in range(12)]
+    with pytest.raises(UsageError, match="groups: a graph has none"):
+        division(groups=[*names[:-1], " "]).of(_graphs())
+
+
+def test_a_number_and_its_text_are_two_groups() -> None:
+    made = division(groups=[1, "1", 1.0, "1.0"] * 3).of(_graphs())
+    assert isinstance(made, GroupedDivision)
+    assert made.groups is not None
+    assert made.groups.tolist() == [0, 1, 0, 2] * 3

@@ -8,25 +8,38 @@ MISSING = "\N{EN DASH}"
 
 _MOST_DECIMALS = 6  # of more nobody counts the zeros
 _WITH_EXPONENT = 2  # decimals of a number that has one
+_LONG = 10**7  # from here on nobody counts the digits before the point either
 
 
 def number(value: float | None, digits: int = 1) -> str:
     """A number with a fixed count of decimals and a true minus sign.
 
     With more than six decimals, or fewer than none, it has an exponent, which is the same for all
-    numbers of that count: 1.20e-8 and 0.15e-8 with ten.
+    numbers of that count: 1.20e-8 and 0.15e-8 with ten. One with more than seven digits before its
+    point, such as the error of a training that exploded, has its own: 1.00e13 beside 0.412.
+
+    Example:
+        >>> number(0.4123, 3), number(1.0023e13, 3), number(1.2e-8, 10), number(0.5, 10)
+        ('0.412', '1.00e13', '1.20e-8', '5.00e-1')
     """
     if value is None or math.isnan(value):
         return MISSING
-    # Adding zero turns a rounded -0.0 into 0.0.
     digits = int(digits)  # which a frame has as a number of its own
-    rounded = round(float(value), digits) + 0.0
-    if not rounded or not math.isfinite(rounded) or 0 <= digits <= _MOST_DECIMALS:
-        decimals = digits if 0 <= digits <= _MOST_DECIMALS else 0
-        return f"{rounded:.{decimals}f}".replace("-", MINUS)
-    exponent = _WITH_EXPONENT - digits
-    mantissa = f"{Decimal(rounded).scaleb(-exponent):.{_WITH_EXPONENT}f}"
-    return f"{mantissa.replace('-', MINUS)}e{exponent}"
+    rounded = round(float(value), digits)
+    return (MINUS if rounded < 0 else "") + _unsigned(abs(rounded), digits)
+
+
+def _unsigned(size: float, digits: int) -> str:
+    is_plain = 0 <= digits <= _MOST_DECIMALS
+    decimals = digits if is_plain else _WITH_EXPONENT
+    if not size or not math.isfinite(size):
+        return f"{size:.{digits if is_plain else 0}f}"
+    exponent = 0 if is_plain else _WITH_EXPONENT - digits
+    mantissa = Decimal(size).scaleb(-exponent)
+    if mantissa >= _LONG:
+        shown, _, power = f"{size:.{_WITH_EXPONENT}e}".partition("e")
+        return f"{shown}e{int(power)}"
+    return f"{mantissa:.{decimals}f}" + ("" if is_plain else f"e{exponent}")
 
 
 def signed(value: float | None, digits: int = 1) -> str:

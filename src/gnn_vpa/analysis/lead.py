@@ -19,14 +19,14 @@ def lead_text(metric: Measure, lead: float, digits: int = 1, unit: str = "points
         >>> from gnn_vpa.analysis.measure import measure
         >>> lead_text(measure("accuracy"), 3.1), lead_text(measure("mae"), 11.6, 1, "of MAE")
         ('+3.1 points', 'MAE lower by 11.6')
-        >>> lead_text(measure("mae"), -7.2, 1, "% of the median MAE")
-        'MAE higher by 7.2 % of the median'
+        >>> lead_text(measure("mae"), -7.2, 1, "% of the best median MAE")
+        'MAE higher by 7.2 % of the best median'
     """
     if metric.higher_is_better:
         return f"{signed(lead, digits)} {unit}"
     if not round(float(lead), digits):
         return f"the same {metric.noun}"
-    of_median = " % of the median" if unit == metric.unit(relative=True) else ""
+    of_median = " % of the best median" if unit == metric.unit(relative=True) else ""
     return f"{metric.noun} {_side(lead)} by {number(abs(lead), digits)}{of_median}"
 
 

@@ -16,6 +16,7 @@ ACCURACY = "accuracy"
 """The metric of a frame that names none."""
 
 _SIGNIFICANT = 3  # digits of a score that is printed in its own unit
+_EXPLODED = 10  # times as large as what errs least: such scores set no decimals
 _LARGE = -3  # decimals below which a score is long before the point, and has an exponent
 _IN_UNITS = ("mae", "rmse")  # of what is predicted: not comparable between data sets
 
@@ -92,26 +93,35 @@ class Measure:
         """Decimals to print scores with: one for percent, three significant digits otherwise.
 
         Whole numbers have all of their digits; from a million on it is fewer than 0, as `number`
-        prints with an exponent.
+        prints with an exponent. What is far larger than the smallest error, or than what an R2 can
+        be, does not count: of a training that exploded an error may be 1e13, and with its decimals
+        all others would be 0.
+
+        Args:
+            scores: what is usual for each of those that are printed.
 
         Example:
             >>> measure("accuracy").digits([86.7]), measure("mae").digits([0.0312, 0.0297])
             (1, 4)
             >>> measure("mae").digits([1.2e-8]), measure("mae").digits([1.2e8])
             (10, -6)
+            >>> measure("mae").digits([0.0312, 1.2e13, 1.3e13])
+            4
         """
         if self.is_share:
             return 1
         sizes = sorted(abs(score) for score in scores if math.isfinite(score) and score)
         if not sizes:
             return _SIGNIFICANT - 1
-        places = _SIGNIFICANT - 1 - math.floor(math.log10(sizes[len(sizes) // 2]))
+        most = _EXPLODED * (sizes[0] if self.has_unit else max(sizes[0], 1.0))
+        near = [size for size in sizes if size <= most]
+        places = _SIGNIFICANT - 1 - math.floor(math.log10(near[len(near) // 2]))
         return 0 if _LARGE <= places < 0 else places
 
     def unit(self, relative: bool = False) -> str:
         """What a difference of two scores is in."""
         if relative:
-            return f"% of the median {self.noun}"
+            return f"% of the best median {self.noun}"
         return "points" if self.is_share else f"of {self.noun}"
 
 

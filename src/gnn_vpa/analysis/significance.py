@@ -6,7 +6,7 @@ That is the paper's question; which of all may be the best is asked in `answer`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,11 +17,11 @@ from .format import count
 from .measure import measure_of
 from .once import once
 from .ranks import holm, paired_wilcoxon
-from .relative import percent
+from .relative import percents
 from .resampled import Estimate, average, corrected_mean
 from .rounding import usual
 from .style import DATASETS, MODELS, in_order
-from .summary import fold_scores, only_setting, summarise, tested_per_trained
+from .summary import decimals, fold_scores, only_setting, summarise, tested_per_trained
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +47,9 @@ class _Pairs:
     def mean(self, test_per_train: float) -> Estimate:
         return corrected_mean(self.leads, test_per_train, size=self.size)
 
+    def times(self, factor: float) -> _Pairs:
+        return _Pairs(factor * self.leads, factor * self.size, self.missing)
+
 
 @once
 def overall_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> pd.DataFrame:
@@ -63,9 +66,9 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
     The effect size is that average `difference`: vpa's lead, positive where vpa is better, which
     for an error is where it is smaller. It is in `unit`: points of what is printed in percent, the
     metric's own unit, or, where an error has another unit on each of several data sets, percent of
-    the median there: over the model's aggregations, of each one's median over folds. `low` to
-    `high` is the 95 % confidence interval of the corrected test. `rank_biserial` is the unitless
-    effect size that belongs to Wilcoxon's test.
+    the best median there: the smallest, over the model's aggregations, of medians over folds (see
+    `percents`). `low` to `high` is the 95 % confidence interval of the corrected test.
+    `rank_biserial` is the unitless effect size that belongs to Wilcoxon's test.
 
     Repeats of the folds are pairs too, and the corrected test allows for what they share. Only
     folds that both have finished are compared. `asked` is how many pairs there would be if none
@@ -98,11 +101,11 @@ def overall_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
     rows = []
     asked = _asked_pairs(folds)
     measure, shares = measure_of(folds), _shares(folds, test_per_train)
-    digits, scores = _digits(folds), fold_scores(folds)
+    digits, percent = decimals(folds), percents(fold_scores(folds))
     for model, aggregation, pairs in _comparisons(folds):
         relative = measure.has_unit and len(pairs) > 1
         if relative:
-            pairs = _relative(scores, model, pairs)
+            pairs = {name: there.times(percent[model, name]) for name, there in pairs.items()}
         estimates = [own.mean(shares[name]) for name, own in pairs.items()]
         rows.append(
             {
@@ -155,7 +158,7 @@ def dataset_tests(folds: pd.DataFrame, test_per_train: float | None = None) -> p
     columns = ["model", "aggregation", "dataset", *_PAIRED, *_EFFECT]
     columns += ["p_wilcoxon_holm", "p_corrected_holm", "digits"]
     asked = _asked_pairs(folds)
-    shares, digits = _shares(folds, test_per_train), _digits(folds)
+    shares, digits = _shares(folds, test_per_train), decimals(folds)
     families = []
     for model, aggregation, pairs in _comparisons(folds):
         family = pd.DataFrame(
@@ -252,22 +255,6 @@ def _joined(pairs: dict[str, _Pairs]) -> _Pairs:
 def _shares(folds: pd.DataFrame, given: float | None) -> dict[str, float]:
     shares = tested_per_trained(folds)
     return shares if given is None else dict.fromkeys(shares, given)
-
-
-def _digits(folds: pd.DataFrame) -> dict[str, int]:
-    cells = summarise(folds)
-    return dict(zip(cells["dataset"], cells["digits"], strict=True))
-
-
-def _relative(scores: pd.DataFrame, model: str, pairs: dict[str, _Pairs]) -> dict[str, _Pairs]:
-    """Differences in percent of a data set's median score: the unit of each set cancels."""
-    found = {}
-    for name, own in pairs.items():
-        of_set = scores[(scores["model"] == model) & (scores["dataset"] == name)]
-        wide = of_set.pivot(index=["repeat", "fold"], columns="aggregation", values="score")
-        by = percent(wide.to_numpy())
-        found[name] = replace(own, leads=by * own.leads, size=by * own.size)
-    return found
 
 
 def _effect(pairs: _Pairs, estimate: Estimate) -> dict[str, float]:

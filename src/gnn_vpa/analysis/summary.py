@@ -69,9 +69,16 @@ def fold_scores(folds: pd.DataFrame) -> pd.DataFrame:
         trainings=("score", "count"),
         diverged=("diverged", "sum"),
     )
-    return found.merge(
-        trainings.groupby(CELL, as_index=False).agg(seeds=("seed", "nunique")), on=CELL
-    )
+    return found.merge(_seeds(folds), on=CELL)
+
+
+def _seeds(folds: pd.DataFrame) -> pd.DataFrame:
+    """How often each cell trains a fold: as often as on any of them.
+
+    Seeds of all folds together would be more where each repeat has a seed of its own.
+    """
+    of_fold = folds.assign(repeat=repeats(folds)).groupby([*CELL, "repeat", "fold"], as_index=False)
+    return of_fold.agg(seeds=("seed", "nunique")).groupby(CELL, as_index=False)[["seeds"]].max()
 
 
 def repeats(folds: pd.DataFrame) -> pd.Series:
@@ -120,6 +127,7 @@ def summarise(folds: pd.DataFrame) -> pd.DataFrame:
         .agg(
             mean=("score", "mean"),
             std=("score", "std"),
+            usual=("score", "median"),
             folds=("score", "count"),
             trainings=("trainings", "sum"),
             diverged=("diverged", "sum"),
@@ -128,12 +136,26 @@ def summarise(folds: pd.DataFrame) -> pd.DataFrame:
         .merge(_asked(folds), on=CELL)
     )
     cells["note"] = [_note(cell) for cell in cells.itertuples()]
-    decimals = {
-        name: measure_of(folds).digits(part) for name, part in cells.groupby("dataset")["mean"]
+    digits = {
+        name: measure_of(folds).digits(part) for name, part in cells.groupby("dataset")["usual"]
     }
-    cells["digits"] = cells["dataset"].map(decimals).astype(int)
+    cells["digits"] = cells["dataset"].map(digits).astype(int)
     columns = [*CELL, "mean", "std", "repeats_std", "folds", "asked", "repeats", "diverged"]
     return cells[[*columns, "note", "digits"]].astype({"note": object})
+
+
+def decimals(folds: pd.DataFrame) -> dict[str, int]:
+    """Decimals to print scores with, by data set.
+
+    Example:
+        >>> import pandas as pd
+        >>> rows = [["MUTAG", "GIN", "vpa", "released", "auto", fold, 0, 0.8, "done"]
+        ...         for fold in range(2)]
+        >>> decimals(pd.DataFrame(rows, columns=[*KEYS, "test_score", "status"]))
+        {'MUTAG': 1}
+    """
+    cells = summarise(folds)
+    return dict(zip(cells["dataset"], cells["digits"].map(int), strict=True))
 
 
 def tested_per_trained(folds: pd.DataFrame) -> dict[str, float]:
@@ -198,10 +220,10 @@ def _asked(folds: pd.DataFrame) -> pd.DataFrame:
         .agg(
             own=("drawn", "nunique"),
             asked=("num_folds", "max"),
-            seeds=("seed", "nunique"),
             repeats=("repeat", "nunique"),
             classes=("classes", "max"),
         )
+        .merge(_seeds(folds), on=CELL)
         .merge(there, on="dataset")
     )
     # A baseline of one draw is complete beside networks of several.

@@ -349,13 +349,15 @@ def _read_groups(path: Path) -> list[Any]:
             raise UsageError(f"groups: {path} must be a list with a group for each graph")
         return content
     try:
-        return [line.strip() for line in path.read_text("utf-8").splitlines()]
+        return list(path.read_text("utf-8").splitlines())
     except (OSError, UnicodeError) as error:
         raise UsageError(f"groups: {path} cannot be read ({error})") from error
 
 
 def _group_name(value: object) -> str:
     value = value.item() if isinstance(value, Tensor | np.generic) else value
+    if isinstance(value, str):
+        value = value.strip()  # "a " and "a" are one group, wherever they come from
     if value is None or value == "" or value != value:
         raise UsageError("groups: a graph has none: give each graph a group")
     if isinstance(value, float) and value.is_integer():

@@ -1,7 +1,7 @@
 """What a trained model says of a graph."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -24,7 +24,8 @@ class Target:
         outputs: Number of outputs: one for each class, label or number.
         classes: The label of each class; empty for other kinds.
         column: What was learned of each graph.
-        from_list: Whether the classes were those of a list of PyG's graphs, see `Numbering`.
+        from_list: Whether the classes were those of a list of PyG's graphs, see `Numbering`. None
+            where there are no classes, or where a model was saved without saying.
 
     Example:
         >>> Target("classes", 2, ("mutagenic", "safe")).names
@@ -35,7 +36,7 @@ class Target:
     outputs: int
     classes: tuple[Label, ...] = ()
     column: str = "y"
-    from_list: bool = False
+    from_list: bool | None = field(default=None, compare=False)  # says nothing of a graph
 
     @property
     def names(self) -> list[str]:
@@ -114,28 +115,31 @@ class Target:
         table = torch.tensor([*(number[label] for label in own), MISSING])
         return table[graphs.y]  # the last entry is that of -1
 
-    def check_names(self, graphs: GraphSet, own: Sequence[object]) -> None:
+    def check_names(self, graphs: GraphSet, own: Sequence[Label]) -> None:
         """Refuse classes that may be called otherwise than the model calls them.
 
         PyG numbers the classes of an archive from 0. Where these numbers could be PyG's, and would
-        then be other classes, nobody can tell.
+        then be other classes, nobody can tell. Of a list there may be a part of the graphs alone,
+        so that its classes need not begin with 0, nor be all of the archive's. Nothing is refused
+        where it is not known what the model learned from.
 
         Args:
             graphs: The graphs.
-            own: What they call their classes: those of a list that are there, all of an archive.
+            own: What they call their classes: of a list those that are there; of an archive, in
+                the order of their numbers, at least up to the last that is there.
 
         Raises:
             UsageError: It cannot be told.
         """
-        if graphs.numbering.from_list == self.from_list:
+        if self.from_list in (None, graphs.numbering.from_list):
             return
-        places = range(len(self.classes))
         if self.from_list:
-            may_be = all(label in places for label in self.classes)
+            may_be = all(map(_may_be_pygs, self.classes))
             differ = tuple(own) != tuple(range(len(own)))
         else:
+            places = range(len(self.classes))
             may_be = set(own) != set(self.classes) and all(label in places for label in own)
-            differ = may_be and any(n != self.classes[int(str(n))] for n in own)
+            differ = may_be and any(n != self.classes[int(n)] for n in own)
         if may_be and differ:
             raise UsageError(
                 f"{graphs.name}: its classes are {', '.join(map(repr, own))}, the model's "
@@ -143,6 +147,11 @@ class Target:
                 "0, so that they may be others: give the archive where the model was trained on "
                 "one, or the true labels as y"
             )
+
+
+def _may_be_pygs(label: Label) -> bool:
+    """Whether PyG could have called a class of an archive that: a whole number from 0 on."""
+    return isinstance(label, int | float) and label >= 0 and label % 1 == 0
 
 
 def target_of(graphs: GraphSet, column: str | None = None) -> Target:
@@ -153,5 +162,5 @@ def target_of(graphs: GraphSet, column: str | None = None) -> Target:
         >>> target_of(load("MUTAG")).classes
         (-1, 1)
     """
-    from_list = graphs.numbering.from_list
+    from_list = graphs.numbering.from_list if graphs.kind == "classes" else None
     return Target(graphs.kind, graphs.num_outputs, graphs.classes, column or "y", from_list)

@@ -63,3 +63,10 @@ def test_a_label_has_the_room_it_is_given(name: str, most: float) -> None:
     assert width(shown) <= most
     assert (whole or shown) == name
     assert (shown[0], shown[-1]) == (name[0], name[-1])
+
+
+@pytest.mark.parametrize(("letters", "shown"), [(0, "…"), (1, "…"), (2, "…f"), (3, "a…f")])
+def test_where_hardly_a_letter_fits_a_label_is_short(letters: int, shown: str) -> None:
+    node = ElementTree.fromstring(label("abcdef", 0.0, 0.0, letters * width("x")))
+    assert node.text == shown
+    assert [child.text for child in node] == ["abcdef"]

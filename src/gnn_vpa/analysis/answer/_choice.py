@@ -57,8 +57,8 @@ class Choice:
         cautions: what the answer cannot tell, in sentences.
         lines: scores of what is no candidate, by name: baselines and the ceiling.
         digits: how many decimals to print.
-        relative: whether scores are in percent of each data set's median, their units
-            differing.
+        relative: whether scores are in percent of each data set's best median (see `percents`),
+            their units differing.
 
     Example:
         >>> best = Candidate("vpa", 85.1, 0.0, 0.0, 0.0, 4.9, 1.0, False)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from ..format import listing, number
 from ..measure import Measure, measure_of
-from ..relative import percent
+from ..relative import percents
 from ..resampled import corrected_mean
 from ..rounding import usual
 from ..settings import Setting
 from ..style import BASELINES, DATASETS, MODELS, in_order
-from ..summary import ONE_CLASS, fold_scores, summarise, tested_per_trained
+from ..summary import ONE_CLASS, decimals, fold_scores, summarise, tested_per_trained
 from ._choice import Candidate, Choice
 from ._contest import Folds, contest, leading
 from ._default import default
@@ -38,7 +38,7 @@ def choices(
 
     With one data set there is one choice. Baselines are no candidates: their scores are lines.
     """
-    scores, metric = fold_scores(folds), measure_of(folds)
+    scores, metric, digits = fold_scores(folds), measure_of(folds), decimals(folds)
     shares, cells = tested_per_trained(folds), summarise(folds)
     asked = cells.set_index(["model", "dataset"])["asked"].groupby(level=[0, 1]).max()
     single = set(cells.loc[cells["note"].str.contains(ONE_CLASS), "dataset"])
@@ -56,11 +56,14 @@ def choices(
                 entered = replace(entered, cautions=(*entered.cautions, said))
             found.append(entered)
         alone = [
-            _on_one(setting, model, metric, entered, own, scores, ceilings.get(entered.dataset))
+            _on_one(
+                setting, model, metric, entered, own, scores, ceilings.get(entered.dataset),
+                digits[entered.dataset],
+            )
             for entered in found
-        ]
+        ]  # fmt: skip
         if len(found) > 1:
-            yield _over_all(setting, model, metric, found, own, alone)
+            yield _over_all(setting, model, metric, found, own, alone, percents(of_model))
         yield from alone
 
 
@@ -72,6 +75,7 @@ def _on_one(
     signals: pd.DataFrame | None,
     scores: pd.DataFrame,
     ceiling: float | None,
+    digits: int,
 ) -> Choice:
     of_set = scores[scores["dataset"] == entered.dataset]
     baselines = {
@@ -84,7 +88,7 @@ def _on_one(
     found = Choice(
         setting, model, (entered.dataset,), len(entered.folds.scores), entered.folds.repeats, (),
         left_out=entered.left_out, cautions=entered.cautions, lines=lines,
-        digits=metric.digits(of_set["score"]),
+        digits=digits,
     )  # fmt: skip
     found = _compared(found, entered.names, [entered.folds], signals)
     if not found.candidates:
@@ -104,6 +108,7 @@ def _over_all(
     found: Sequence[Entrants],
     signals: pd.DataFrame | None,
     alone: Sequence[Choice],
+    percent: Mapping[tuple[str, str], float],
 ) -> Choice:
     datasets = tuple(entered.dataset for entered in found)
     names = [name for name in found[0].names if all(name in entered.names for entered in found)]
@@ -119,8 +124,8 @@ def _over_all(
     for entered in found:
         columns = [entered.names.index(name) for name in names]
         scores = entered.folds.scores[:, columns]
-        if metric.has_unit and scores.size:
-            scores = percent(scores) * scores
+        if metric.has_unit:
+            scores = percent[model, entered.dataset] * scores
         data.append(replace(entered.folds, scores=scores))
     whole = Choice(
         setting, model, datasets, sum(len(folds.scores) for folds in data),

@@ -106,7 +106,7 @@ def _name(choice: Choice, candidate: Candidate) -> str:
 
 def _score(choice: Choice, candidate: Candidate) -> str:
     score = number(candidate.score, choice.digits)
-    return score + (" % of the median" if choice.relative else choice.measure.percent)
+    return score + (" % of the best median" if choice.relative else choice.measure.percent)
 
 
 def _cost(choice: Choice, candidate: Candidate, unit: str) -> str:

@@ -15,7 +15,7 @@ from .._published import published_cell
 from ..format import mean_std, noted, number
 from ..measure import Measure, measure_of
 from ..style import BASELINES, MODELS, SHORT_NAMES, colour, in_order, method_label
-from ..summary import fold_scores, only_setting, summarise
+from ..summary import decimals, fold_scores, only_setting, summarise
 from ._svg import WIDTH, Scale, element, label, path, picture, room, text
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def fold_dots(folds: pd.DataFrame) -> str:
     left = room((_label(method) for method in methods), _NARROWEST)
     x = _scale(scores, [paper for paper in papers if paper], left)
     bottom = _TOP + _ROW * len(methods)
-    digits = metric.digits(scores["score"])
+    digits = decimals(folds)[datasets[0]]
 
     def show(score: float) -> str:
         return number(score, digits) + metric.percent

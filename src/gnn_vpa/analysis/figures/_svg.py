@@ -33,7 +33,8 @@ def label(content: str, x: float, y: float, most: float, **attributes: object) -
     if len(content) <= fits:
         return text(content, x, y, **attributes)
     last = fits // 2
-    short = f"{content[: fits - 1 - last]}\N{HORIZONTAL ELLIPSIS}{content[-last:]}"
+    start, end = content[: max(fits - 1 - last, 0)], content[len(content) - last :]
+    short = f"{start}\N{HORIZONTAL ELLIPSIS}{end}"
     whole = html(short) + element("title", html(content))
     return element("text", whole, x=x, y=y, **attributes)
 
