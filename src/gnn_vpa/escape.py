@@ -33,6 +33,7 @@ _LATEX = str.maketrans(
         "\N{EN DASH}": "--",
     }
 )
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _FORMULA = re.compile(r"'*\s*[=+\-@]")
 
 
@@ -90,15 +91,15 @@ def html(text: str) -> str:
 def csv_cell(text: str) -> str:
     """Return the text for a cell of CSV that no spreadsheet takes for a formula.
 
-    Text that begins as a formula does gets an apostrophe in front, the sign for text in a
-    spreadsheet. `csv_text` takes it away.
+    Text that begins as a formula does and is no number gets an apostrophe in front, the sign for
+    text in a spreadsheet. `csv_text` takes it away.
 
     Example:
-        >>> csv_cell("=1+1"), csv_cell("MUTAG")
-        ("'=1+1", 'MUTAG')
+        >>> csv_cell("=1+1"), csv_cell("MUTAG"), csv_cell("+1")
+        ("'=1+1", 'MUTAG', '+1')
     """
     text = plain(text)
-    return f"'{text}" if _FORMULA.match(text) else text
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def csv_text(cell: str) -> str:

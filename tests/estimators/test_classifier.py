@@ -303,6 +303,14 @@ def test_pygs_numbers_of_classes_are_not_taken_for_an_archives() -> None:
     assert 0 <= own.score(listed) <= 1
     with pytest.raises(UsageError, match="PyG numbers those of an archive from 0"):
         own.score(subset(archive, torch.tensor([n for n in range(30) if n % 3 < 2])))
+    own.fit(listed)  # and the other way round: these classes 1 and 2 may be the archive's 2 and 3
+    assert own.classes_.tolist() == [1, 2]
+    there = subset(archive, torch.tensor([n for n in range(30) if n % 3 < 2]))
+    with pytest.raises(UsageError, match="PyG numbers those of an archive from 0"):
+        own.score(there)
+    with pytest.raises(UsageError, match="PyG numbers those of an archive from 0"):
+        own.model_.evaluate(there)
+    assert 0 <= own.score(there, [n % 3 + 1 for n in range(30) if n % 3 < 2]) <= 1
 
 
 def test_probabilities_add_to_1_in_double_precision(
@@ -310,3 +318,16 @@ def test_probabilities_add_to_1_in_double_precision(
 ) -> None:
     shares = clone(classifier).fit(graphs, labels).predict_proba(graphs)
     np.testing.assert_allclose(shares.sum(1), 1, rtol=0, atol=1e-15)
+
+
+def test_numbers_of_classes_are_not_taken_for_labels() -> None:
+    mutag = load("MUTAG")
+    options = {"width": 4, "depth": 1, "epochs": 1, "random_state": 0, "device": "cpu"}
+    by_label = GraphClassifier(**options).fit(mutag)
+    with pytest.raises(UsageError, match="numbers of classes, which are -1, 1: leave y away"):
+        by_label.score(mutag, mutag.y)
+    by_number = GraphClassifier(**options).fit(mutag, mutag.y)
+    labels = np.where(mutag.y.numpy() == 1, 1, -1)
+    assert by_label.score(mutag) == by_label.score(mutag, labels) == by_number.score(mutag, mutag.y)
+    with pytest.raises(UsageError, match="expected a GraphSet, got list"):
+        by_label.model_.evaluate(mutag.to_pyg())  # type: ignore[arg-type]

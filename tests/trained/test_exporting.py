@@ -149,9 +149,9 @@ def test_sums_that_onnx_runtime_gets_wrong_are_refused(mutag: GraphSet, tmp_path
             super().__init__()
             self.lin = torch.nn.Linear(in_channels, out_channels)
 
-        def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor, ptr: Tensor) -> Tensor:
-            out = x.new_zeros(ptr.shape[0] - 1, x.shape[1])
-            return self.lin(out.index_add(0, batch, x))
+        def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+            x = x.index_add(0, edge_index[1], x[edge_index[0]])
+            return global_add_pool(self.lin(x), batch)
 
     estimator = GraphClassifier(Net, aggr=None, epochs=1, random_state=0, device="cpu")
     model = estimator.fit(mutag).model_

@@ -7,14 +7,14 @@ from typing import Annotated, cast
 import typer
 
 from ._console import progress, say
-from ._models import FactoryOption, ModelArgument, open_single
+from ._models import FactoryOption, open_single
 from ._options import check_file
 
 Format = StrEnum("Format", ["pt2", "onnx"])
 
 
 def export(
-    model: ModelArgument,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model.")],
     format_: Annotated[
         Format, typer.Option("--format", help="pt2: torch.export; onnx: where it is installed.")
     ] = Format.pt2,

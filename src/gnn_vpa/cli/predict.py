@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from ..errors import GnnVpaError, UsageError
 from ..escape import csv_cell
 from ..files import replacing
 from ._console import counted, say
@@ -36,7 +37,8 @@ def predict(
     """Say what a model predicts for each of new graphs, as CSV: a line for each, in their order.
 
     For classes there is the predicted class and the probability of each; for labels both for each
-    label; for numbers the numbers. A run's folder (made with --keep-models) speaks with the mean
+    label; for numbers the numbers. Names that a spreadsheet would take for a formula have an
+    apostrophe in front. A run's folder (made with --keep-models) speaks with the mean
     of its folds' models. A module:function may return an iterator: graphs are read as they are
     needed.
 
@@ -50,11 +52,15 @@ def predict(
     """
     if out is not None:
         check_file(out, "predictions.csv")
+        _check_apart(out, model, graphs)
     from ..experiments import resolve_device
 
     predictor = open_model(model, factory, method).to(resolve_device(device))
     given = read_graphs(graphs, data_dir)
-    with _opened(out) as file, counted("Predicting", "graphs") as progress:
+    # In a terminal lines and a bar would be written over each other.
+    is_shown = out is not None or not sys.stdout.isatty()
+    counting = counted("Predicting", "graphs") if is_shown else nullcontext(_uncounted)
+    with _opened(out) as file, counting as progress:
         write_predictions(file, predictor.target, predictor.iter_outputs(given), progress)
     if out is not None:
         say(f"Wrote {out}")
@@ -72,9 +78,34 @@ def read_graphs(text: str, data_dir: Path | None) -> "GraphSet | Iterable[Any]":
 
     path = Path(text)
     if ":" in text and path.suffix != ".zip" and path.name == text:
-        made: Iterable[Any] = call_reference(text, "PyG graphs, or an iterator over them")
-        return made
+        return _told(call_reference(text, "PyG graphs, or an iterator over them"), text)
     return load(text, data_dir, target="")
+
+
+def _told(graphs: Iterable[Any], text: str) -> Iterator[Any]:
+    """Yield a function's graphs, and say at which one it has failed."""
+    count = 0
+    try:
+        for graph in graphs:
+            yield graph
+            count += 1
+    except Exception as error:
+        raise GnnVpaError(
+            f"{text} has failed after {count:,} graphs with {type(error).__name__}: {error}"
+        ) from error
+
+
+def _check_apart(out: Path, model: Path, graphs: str) -> None:
+    """Refuse to write over the graphs or the model."""
+    from ..trained.saving import holds_model
+
+    whole = out.resolve()
+    if whole in (model.resolve(), Path(graphs).resolve()) or holds_model(whole.parent):
+        raise UsageError(f"--out {out}: it would write over the model or the graphs: name another")
+
+
+def _uncounted(done: int) -> None:
+    """Show nothing of what is done."""
 
 
 def write_predictions(

@@ -135,6 +135,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         graphs = held(X)
         if y is None:
             y = self._known(graphs, self.read(graphs, None))
+        elif isinstance(graphs, GraphSet):
+            self._check_not_numbers(graphs, y)
         return float(super().score(graphs, y, sample_weight))
 
     def read(self, X: Graphs, y: ArrayLike | None) -> Learned:
@@ -161,6 +163,20 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
             there = graphs.classes if isinstance(graphs, GraphSet) else learned.classes.tolist()
             self._trained().target.check_names(learned.graphs, there)
         return labels
+
+    def _check_not_numbers(self, graphs: GraphSet, y: ArrayLike) -> None:
+        """Refuse the numbers of a data set's classes where the model knows the classes' labels."""
+        labels, numbers = graphs.classes, np.arange(len(graphs.classes))
+        is_named = graphs.kind == "classes" and not np.array_equal(labels, numbers)
+        if (
+            is_named
+            and np.isin(self.classes_, labels).all()
+            and np.array_equal(np.asarray(y), graphs.y.numpy())
+        ):
+            raise UsageError(
+                f"y: these are numbers of classes, which are {', '.join(map(repr, labels))}: leave "
+                "y away to score the graphs' labels"
+            )
 
     def _weighs_classes(self) -> bool:
         if self.class_weight not in (None, "balanced"):

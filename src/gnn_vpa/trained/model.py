@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..errors import GnnVpaError
+from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet
 from ..training import Protocol, Task
 from ..training.metrics import evaluate
@@ -108,6 +108,11 @@ class Predictor(ABC):
 
         NaN where a metric is undefined.
         """
+        if not isinstance(graphs, GraphSet):
+            raise UsageError(
+                f"graphs: expected a GraphSet, got {type(graphs).__name__}: "
+                "GraphSet.from_pyg(graphs) makes one of PyG's graphs"
+            )
         y = self.target.y_of(graphs)
         return evaluate(y, torch.from_numpy(self.outputs(graphs, progress=progress)))
 
