@@ -29,7 +29,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.delitem(sys.modules, "minetold", raising=False)
     mutag = load("MUTAG")
     signs = np.where(mutag.y.numpy() == 1, "+1", "=1")
-    options = {"width": 4, "depth": 1, "epochs": 1, "random_state": 0, "device": "cpu"}
+    options: dict[str, Any] = {"width": 4, "depth": 1, "epochs": 1, "random_state": 0}
     gnn_vpa.GraphClassifier(**options).fit(mutag, signs).model_.save("m")
 
     def run(*arguments: str, exit_code: int = 0) -> Any:

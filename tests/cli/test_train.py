@@ -1,7 +1,9 @@
 """``gnn-vpa train``, ``predict``, ``evaluate`` and ``export`` as a user meets them."""
 
 import csv
+import errno
 import io
+import math
 import os
 import shutil
 import sys
@@ -17,10 +19,12 @@ from typer.testing import CliRunner
 import gnn_vpa
 from gnn_vpa.cli._app import app
 from gnn_vpa.graphs import find_archives, load
+from gnn_vpa.trained import TrainedModel
 
 from .conftest import Start
 
 QUICK = ["--epochs", "2"]
+SMALL = ["--epochs", "1", "--width", "4", "--depth", "1"]
 
 MODULE = """
 import torch
@@ -333,14 +337,85 @@ def test_a_selection_speaks_of_its_own_folds_alone(cli: Any, tmp_path: Path) -> 
     assert trained("MUTAG", "0.1,0.03", "m") == alone
 
 
+def test_a_model_outlives_a_full_disk(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    save, tried = TrainedModel.save, []
+
+    def full(self: TrainedModel, path: Path) -> None:
+        tried.append(path)
+        if len(tried) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(self, path)
+
+    monkeypatch.setattr(TrainedModel, "save", full)
+    done = cli("train", "MUTAG", *SMALL, "--out", "m", exit_code=1)
+    assert "m cannot be written (No space left on device). The model is not lost" in done.stderr
+    assert gnn_vpa.load_model(tried[1]).record.data.name == "MUTAG"
+    shutil.rmtree(tried[1].parent)
+
+
 def test_a_model_of_other_data_is_not_replaced(cli: Any) -> None:
     cli("train", "MUTAG", *QUICK, "--out", "m")
     cli("train", "MUTAG", "--epochs", "1", "--out", "m")
     done = cli("train", "MUTAG", *QUICK, "--model", "gcn", "--out", "m", exit_code=2)
-    assert "m holds another model (gin of MUTAG): name another folder" in done.stderr
+    assert "m holds another model (gin, vpa, auto features, MUTAG)" in done.stderr
+    assert "name another folder, or remove it" in done.stderr
     done = cli("train", "mine:labelled", *QUICK, "--out", "m", exit_code=2)
     assert "m holds another model" in done.stderr
+    for other in (["--aggr", "sum"], ["--features", "degree"]):
+        done = cli("train", "MUTAG", *QUICK, *other, "--out", "m", exit_code=2)
+        assert "m holds another model" in done.stderr
+    assert gnn_vpa.load_model("m").task.aggr == "vpa"
+
+
+def test_a_selection_replaces_what_it_chooses_from_and_nothing_else(
+    cli: Any, tmp_path: Path
+) -> None:
+    select = ["train", "MUTAG", *SMALL, "--select", "--folds", "2", "--final-runs", "1"]
+    cli(*select, "--model", "gcn,gin", "--out", "two")
+    cli(*select, "--model", "gcn,gin", "--out", "two")
+    before = (tmp_path / "two" / "config.json").read_bytes()
+    shutil.rmtree(tmp_path / "two-selection")
+    done = cli(*select, "--model", "gcn,gin", "--aggr", "sum", "--out", "two", exit_code=2)
+    assert "two holds another model" in done.stderr
+    assert (tmp_path / "two" / "config.json").read_bytes() == before
+    assert not (tmp_path / "two-selection").exists()  # nothing was trained first
+
+
+@pytest.mark.parametrize("there", [[], ["config.json"]])
+def test_a_folder_without_a_model_is_a_place_for_one(
+    cli: Any, tmp_path: Path, there: list[str]
+) -> None:
+    (tmp_path / "m").mkdir()
+    for name in there:
+        (tmp_path / "m" / name).touch()
+    cli("train", "MUTAG", *SMALL, "--out", "m")
     assert gnn_vpa.load_model("m").task.model == "gin"
+
+
+def test_scores_of_a_selection_say_what_was_lost_and_stay_shares(
+    cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gnn_vpa.experiments import chosen
+
+    choose = chosen.choose_setting
+    folds: list[float] = []
+    monkeypatch.setattr(
+        chosen, "choose_setting", lambda *asked: choose(*asked)._replace(folds=folds)
+    )
+    select = ["train", "MUTAG", *SMALL, "--select", "--folds", "2", "--final-runs", "1"]
+    folds[:] = [1.0, 0.9, math.nan, 0.95]
+    done = cli(*select, "--out", "m")
+    assert "1 of 4 folds diverged" in done.stderr
+    assert "may flatter it" in done.stderr
+    low, high = gnn_vpa.load_model("m").record.interval or (math.nan, math.nan)
+    assert 0 < low < 0.95
+    assert high == 1
+    folds[:] = [0.0, 0.1, 0.05, 0.0]
+    done = cli(*select, "--out", "m")
+    assert "diverged" not in done.stderr
+    low, high = gnn_vpa.load_model("m").record.interval or (math.nan, math.nan)
+    assert low == 0
+    assert 0.0375 < high < 1
 
 
 def test_models_of_several_runs_do_not_speak_as_one(cli: Any, tmp_path: Path) -> None:
@@ -357,7 +432,7 @@ def test_a_fold_that_is_lost_is_missed(cli: Any, tmp_path: Path) -> None:
     (fold,) = (tmp_path / "r" / "models").glob("*/fold-1")
     shutil.rmtree(fold)
     done = cli("predict", "r", "MUTAG", exit_code=2)
-    assert "has no model of fold 1, which the run has finished" in done.stderr
+    assert "has no fold-1, the model of a fold that the run has finished" in done.stderr
 
 
 def _write_half(packed: zipfile.ZipFile) -> None:

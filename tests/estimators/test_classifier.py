@@ -322,7 +322,7 @@ def test_probabilities_add_to_1_in_double_precision(
 
 def test_numbers_of_classes_are_not_taken_for_labels() -> None:
     mutag = load("MUTAG")
-    options = {"width": 4, "depth": 1, "epochs": 1, "random_state": 0, "device": "cpu"}
+    options: dict[str, Any] = {"width": 4, "depth": 1, "epochs": 1, "random_state": 0}
     by_label = GraphClassifier(**options).fit(mutag)
     with pytest.raises(UsageError, match="numbers of classes, which are -1, 1: leave y away"):
         by_label.score(mutag, mutag.y)

@@ -3,6 +3,7 @@
 import json
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import gnn_vpa
 from gnn_vpa import GnnVpaError, UsageError
 from gnn_vpa.graphs import GraphSet
 from gnn_vpa.trained import TrainedModel, container, load_model
-from gnn_vpa.trained.saving import FORMAT
+from gnn_vpa.trained.saving import FORMAT, check_replaced
+from gnn_vpa.training import Task
 
 from .conftest import make, make_other, make_wider, some_graphs
 
@@ -51,6 +53,7 @@ def test_a_folder_holds_weights_configuration_and_card(saved: Path) -> None:
     config = json.loads((saved / "config.json").read_text())
     assert config["format"] == FORMAT
     assert config["target"]["classes"] == [-1, 1]
+    assert config["parameters"] == {"width": 64, "depth": 4, "dropout": 0.5, "hidden": None}
     assert config["encoding"]["labels"] == [[0, 1, 2, 3, 4, 5, 6]]
     assert len(config["record"]["data"]["content"]) == 64
 
@@ -254,3 +257,36 @@ def test_a_network_that_turns_edges_round_or_bounds_numbers_is_another(
     for wrong in (turned, bounded):
         with pytest.raises(UsageError, match="computes something else with them"):
             load_model(tmp_path / "mine", model=wrong)
+
+
+@pytest.mark.parametrize("name", ["mine", "mine.zip"])
+def test_only_a_model_of_the_same_kind_is_replaced(
+    classifier: TrainedModel, tmp_path: Path, name: str
+) -> None:
+    classifier.save(tmp_path / name)
+    task, content = classifier.task, classifier.record.data.content
+    same = replace(task, options=(("width", 8),)), content
+    others = [
+        (replace(task, model="gcn"), content),
+        (replace(task, aggr="sum"), content),
+        (replace(task, features="degree"), content),
+        (task, "350999e7"),
+    ]
+    check_replaced(tmp_path / name, [same])
+    check_replaced(tmp_path / name, [*others, same])  # one of them may be what is saved
+    for other in others:
+        with pytest.raises(UsageError, match=r"holds another model \(.*, or remove it"):
+            check_replaced(tmp_path / name, [other])
+
+
+@pytest.mark.parametrize("there", [[], ["config.json"], ["README.md"]])
+def test_a_place_without_a_model_may_be_written(tmp_path: Path, there: list[str]) -> None:
+    for name in there:
+        (tmp_path / name).touch()
+    check_replaced(tmp_path, [(Task("gin", "vpa"), "350999e7")])
+
+
+def test_a_model_that_cannot_be_read_may_be_another(saved: Path, classifier: TrainedModel) -> None:
+    (saved / "README.md").write_text("Mine")
+    with pytest.raises(UsageError, match=r"cannot be read \(.*README.*, or remove it"):
+        check_replaced(saved, [(classifier.task, classifier.record.data.content)])

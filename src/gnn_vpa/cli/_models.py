@@ -41,7 +41,8 @@ def open_model(path: Path, factory: str | None, method: str | None) -> "Predicto
             ...
         gnn_vpa.errors.UsageError: nowhere does not exist: give the folder or the zip of a saved ...
     """
-    from ..experiments.kept import is_run, load_run
+    from ..experiments.ensembles import load_run
+    from ..experiments.kept import is_run
 
     if not is_run(path):
         if method is not None:

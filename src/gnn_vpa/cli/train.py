@@ -1,11 +1,12 @@
 """``gnn-vpa train``: one model, to be used on new graphs."""
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import UsageError
+from ..errors import GnnVpaError, UsageError
 from ._asked_grid import asked_grid, read_model_options
 from ._console import counted, print_table, say
 from ._options import (
@@ -188,10 +189,26 @@ def train(
         trained = _chosen(grid.cells, out, *where, ray=ray, runtime_env=runtime_env)
     else:
         trained = _trained(grid.cells, out, *where)
-    trained.save(out)
+    _save(trained, out)
     _summary(trained, out)
     if tensorboard is not None:
         say(f"Curves: tensorboard --logdir {tensorboard}")
+
+
+def _save(trained: "TrainedModel", out: Path) -> None:
+    """Save a model; where the place fails after all, into one for things that pass."""
+    try:
+        trained.save(out)
+    except OSError as error:
+        place = Path(tempfile.mkdtemp(prefix="gnn-vpa-"))
+        try:
+            trained.save(place / out.name)
+        except OSError:
+            raise error from None
+        raise GnnVpaError(
+            f"{out} cannot be written ({error.strerror}). The model is not lost: it is in "
+            f"{place / out.name}, copy it from there"
+        ) from error
 
 
 def _only_with_select(**options: Any) -> None:
@@ -222,7 +239,7 @@ def _trained(
     for absent in found.absent.values():
         raise absent
     (cell,) = found.cells
-    check_replaced(out, cell.task, cell.content)
+    check_replaced(out, [(cell.task, cell.content)])
     graphs = found.data[cell.content]
     return _fit(cell, graphs, device, fraction, seed, target, tensorboard)
 
@@ -283,8 +300,7 @@ def _chosen(
     from ..training import METRICS
     from ._experiment import execute
 
-    for cell in identify(cells, data_dir).cells:
-        check_replaced(out, cell.task, cell.content)
+    check_replaced(out, [(cell.task, cell.content) for cell in identify(cells, data_dir).cells])
     folder = out.with_name(f"{out.stem}-selection")
     execute(
         cells,

@@ -33,7 +33,7 @@ class Chosen(NamedTuple):
 
 
 def choose_setting(out: str | Path, cells: Sequence[Cell]) -> Chosen:
-    """Choose the setting with the best mean validation score over all folds.
+    """Choose the setting with the best mean validation score over the folds of all repeats.
 
     Of settings that diverged in some folds those that lost the fewest are chosen from: a mean over
     the folds that went well would flatter the others.
@@ -42,31 +42,45 @@ def choose_setting(out: str | Path, cells: Sequence[Cell]) -> Chosen:
         out: The run's folder.
         cells: The cells of the run, those that choose among them; identified.
 
+    Returns:
+        The setting as a cell of the first repeat, and the test folds of all repeats.
+
     Raises:
         GnnVpaError: The run is not finished, or every training diverged.
     """
     choosing = [cell for cell in cells if cell.selection is not None]
-    tried = {c: cell for cell in choosing for c in cell.candidates()}
-    with Store(out) as store:
-        scores = {cell: store.validation_scores(cell.key) for cell in tried}
-    if lacking := [cell for cell, own in scores.items() if len(own) < cell.folds]:
-        raise GnnVpaError(f"{lacking[0]} is not finished, nothing can be chosen yet")
+    scores = _pooled(out, choosing)
     metric = METRICS[choosing[0].metric]
     place = _best(list(scores.values()), higher_is_better=metric.higher_is_better)
     if place is None:
         raise GnnVpaError("every training diverged, and there is nothing to choose")
-    cell = list(scores)[place]
-    method = [c for c in choosing if _method(c) == _method(tried[cell])]
-    own = read_folds(out, keys={c.key for c in method})
-    if len(own) != sum(c.folds for c in method):
+    setting = list(scores)[place]
+    method = [c for c in choosing if setting in map(_first_repeat, c.candidates())]
+    tested = read_folds(out, keys={c.key for c in method})
+    if len(tested) != sum(c.folds for c in method):
         raise GnnVpaError(f"{method[0]} is not finished, and how good it is cannot be said yet")
-    names = [name for name in METRICS if f"test_{name}" in own.columns]
+    names = [name for name in METRICS if f"test_{name}" in tested.columns]
     return Chosen(
-        cell,
-        {name: float(own[f"test_{name}"].mean()) for name in names},
-        [float(score) for score in own["test_score"]],
-        float(own["test_per_train"].mean()),
+        setting,
+        {name: float(tested[f"test_{name}"].mean()) for name in names},
+        [float(score) for score in tested["test_score"]],
+        float(tested["test_per_train"].mean()),
     )
+
+
+def _pooled(out: str | Path, choosing: Sequence[Cell]) -> dict[Cell, list[float]]:
+    """Return the validation scores of each setting, by its cell of the first repeat.
+
+    Repeats are other folds of the same data: were they to compete, the luckiest would decide.
+    """
+    pooled: dict[Cell, list[float]] = {}
+    with Store(out) as store:
+        for cell in dict.fromkeys(c for chooser in choosing for c in chooser.candidates()):
+            scores = store.validation_scores(cell.key)
+            if len(scores) < cell.folds:
+                raise GnnVpaError(f"{cell} is not finished, nothing can be chosen yet")
+            pooled.setdefault(_first_repeat(cell), []).extend(scores)
+    return pooled
 
 
 def _best(by_setting: Sequence[Sequence[float]], *, higher_is_better: bool) -> int | None:
@@ -82,6 +96,6 @@ def _best(by_setting: Sequence[Sequence[float]], *, higher_is_better: bool) -> i
     return best(means, higher_is_better=higher_is_better) if means else None
 
 
-def _method(cell: Cell) -> Cell:
-    """Return what the repeats of a cell have in common."""
+def _first_repeat(cell: Cell) -> Cell:
+    """Return the cell that stands for all repeats of a setting."""
     return replace(cell, repeat=0)

@@ -226,13 +226,21 @@ def read_provenance(folder: str | Path) -> dict[str, object]:
 def _session(folder: str | Path, row: dict[str, Any]) -> dict[str, object]:
     return {
         **{name: value for name, value in row.items() if value is not None},
-        "versions": _mapping(folder, row["versions"], "versions of a session"),
-        "configuration": _mapping(folder, row["configuration"], "configuration of a session"),
+        "versions": read_mapping(folder, row["versions"], "versions of a session"),
+        "configuration": read_mapping(folder, row["configuration"], "configuration of a session"),
     }
 
 
-def _mapping(folder: str | Path, text: Any, what: str) -> dict[str, Any]:
-    """Read a JSON object that the store has written."""
+def read_mapping(folder: str | Path, text: Any, what: str) -> dict[str, Any]:
+    """Read a JSON object that the store has written.
+
+    Raises:
+        GnnVpaError: The text is something else, so that the file is damaged; ``what`` says where.
+
+    Example:
+        >>> read_mapping("runs/a", '{"width": 4}', "options of a cell")
+        {'width': 4}
+    """
     try:
         content = json.loads(text)
     except (TypeError, ValueError):  # a damaged file may also hold another type
@@ -261,10 +269,10 @@ def _settings(folder: str | Path, cell: Mapping[str, Any]) -> dict[str, Any]:
     names = asdict(Protocol())
     if cell["protocol"] is None:
         return dict.fromkeys(names) | {"metric": cell["metric"], "choice": None}
-    given = _mapping(folder, cell["protocol"], "protocol of a cell")
+    given = read_mapping(folder, cell["protocol"], "protocol of a cell")
     chosen: dict[str, Any] = {"choice": None}
     if cell["selection"] is not None:
-        selection = _mapping(folder, cell["selection"], "choices of a cell")
+        selection = read_mapping(folder, cell["selection"], "choices of a cell")
         settings = [{**names, **tried["protocol"]} for tried in selection["settings"]]
         chosen = dict.fromkeys(n for n in names if len({tried[n] for tried in settings}) > 1)
         count, runs = len(settings), selection["final_runs"]
@@ -309,7 +317,7 @@ def _candidates(folder: str | Path, cells: Iterable[Mapping[str, Any]]) -> set[s
         key
         for cell in cells
         if cell["selection"] is not None
-        for key in _mapping(folder, cell["selection"], "choices of a cell")["candidates"]
+        for key in read_mapping(folder, cell["selection"], "choices of a cell")["candidates"]
     }
 
 
@@ -364,7 +372,7 @@ def _late(folder: str | Path, cells: Mapping[int, dict[str, Any]]) -> Iterator[d
 
 
 def _names(folder: str | Path, cell: Mapping[str, Any], unusual: list[str]) -> dict[str, str]:
-    given = _mapping(folder, cell["options"], "options of a cell")
+    given = read_mapping(folder, cell["options"], "options of a cell")
     options = ", ".join(f"{name}={value}" for name, value in sorted(given.items()))
     names = {"options": options, "protocol": ", ".join(unusual)}
     if cell["model"] in BASELINES:

@@ -8,6 +8,7 @@ from ._model import MODELS as MODELS
 from ._model import Model as Model
 from ._self_loops import with_self_loops as with_self_loops
 from ._weighted_graph import WeightedGraph as WeightedGraph
+from .build import all_options as all_options
 from .build import build_model as build_model
 from .gat import GAT as GAT
 from .gcn import GCN as GCN
@@ -29,6 +30,7 @@ __all__ = [
     "LevelBatch",
     "Model",
     "WeightedGraph",
+    "all_options",
     "build_model",
     "with_self_loops",
 ]

@@ -75,12 +75,27 @@ def build_model(
         >>> functional_call(model, weights, (torch.randn(15, 7), graphs, batch)).shape
         torch.Size([6, 2])
     """
+    options = all_options(name, variant, **overrides)
+    made: Any = MODELS[checked_choice("name", name, list(MODELS))]
+    built: Model = made(in_channels, num_classes, aggr, **options)
+    return built
+
+
+def all_options(name: str, variant: str = "released", **overrides: Any) -> dict[str, Any]:
+    """Return all options of a model, those that nobody has said among them.
+
+    Example:
+        >>> all_options("sgc", width=32)
+        {'K': 1, 'width': 32, 'dropout': 0.5, 'hidden': 128}
+    """
     name = checked_choice("name", name, list(MODELS))
     model: Any = MODELS[name]
     settings = model.variants.get(checked_choice("variant", variant, _VARIANTS), {})
-    options = [
-        key for key, p in signature(model).parameters.items() if p.kind is Parameter.KEYWORD_ONLY
-    ]
-    chosen = {checked_choice(f"option of {name}", k, options): v for k, v in overrides.items()}
-    built: Model = model(in_channels, num_classes, aggr, **{**settings, **chosen})
-    return built
+    options = {
+        key: p.default
+        for key, p in signature(model).parameters.items()
+        if p.kind is Parameter.KEYWORD_ONLY
+    }
+    known = list(options)
+    chosen = {checked_choice(f"option of {name}", k, known): v for k, v in overrides.items()}
+    return {**options, **settings, **chosen}

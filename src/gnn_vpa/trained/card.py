@@ -43,7 +43,7 @@ def _title(model: TrainedModel, name: str) -> str:
 
 def _parts(model: TrainedModel, name: str) -> list[str]:
     record, data = model.record, model.record.data
-    settings = {**dict(model.task.options), **model.protocol.settings(), "seed": record.seed}
+    settings = {**model.task.parameters, **model.protocol.settings(), "seed": record.seed}
     return [
         f"A graph neural network, trained by gnn-vpa. It says {_says(model)}.",
         "## How good it is",

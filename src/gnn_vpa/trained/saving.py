@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,7 @@ def save_model(model: TrainedModel, path: str | os.PathLike[str]) -> None:
         "format": FORMAT,
         "what": "a trained model of gnn-vpa",
         "task": _asdict(model.task),
+        "parameters": model.task.parameters,
         "protocol": asdict(model.protocol),
         "encoding": asdict(model.encoding),
         "target": asdict(model.target),
@@ -75,28 +76,37 @@ def check_place(path: str | os.PathLike[str]) -> None:
     container.check_place(Path(path), (WEIGHTS, CARD))
 
 
-def check_replaced(path: str | os.PathLike[str], task: Task, content: str) -> None:
-    """Refuse a place where the model of another network or of other data is.
+def check_replaced(path: str | os.PathLike[str], trained: Iterable[tuple[Task, str]]) -> None:
+    """Refuse a place that holds a model of another network, aggregation, features or data.
 
     Args:
         path: The place.
-        task: What will be trained; with other options it is the same network …
-        content: … and the SHA-256 of the data that it will be trained on.
+        trained: What may be saved there: tasks, of which other options make no other model, each
+            with the SHA-256 of its data.
 
     Raises:
-        UsageError: There is another model, which would be lost.
+        UsageError: There is another model, or one that cannot be read; it would be lost.
 
     Example:
-        >>> check_replaced("mutag-vpa", Task("gin", "vpa"), "350999e7")
+        >>> check_replaced("mutag-vpa", [(Task("gin", "vpa"), "350999e7")])
     """
-    if not Path(path).exists():
+    place = Path(path)
+    if not (place.is_file() or holds_model(place)):
         return
-    _, config = container.read(Path(path), FORMAT)
-    there, record = Task(**{**config["task"], "options": ()}), _record(config["record"])
-    if (there.model, record.data.content) != (task.model, content):
+    try:
+        _, config = container.read(place, FORMAT)
+        there, data = config["task"], config["record"]["data"]
+        known_by = there["model"], there["aggr"], there["features"], data["content"]
+    except (GnnVpaError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{path} holds another model ({there.model} of {record.data.name}): name another "
-            "folder, or remove it"
+            f"{path} holds a model that cannot be read ({error}): name another folder, or remove it"
+        ) from error
+    if known_by not in [(t.model, t.aggr, t.features, content) for t, content in trained]:
+        shown = [there["model"], there["aggr"], f"{there['features']} features", data["name"]]
+        raise UsageError(
+            f"{path} holds another model ({', '.join(filter(None, shown))}), and only one of the "
+            "same network, aggregation, features and data is replaced: name another folder, or "
+            "remove it"
         )
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..aggregations import aggregation
 from ..errors import UsageError
 from ..graphs import FeatureKind, Split
-from ..nn import build_model
+from ..nn import all_options, build_model
 from .own import build, is_own
 
 Curve = NDArray[np.floating]  # of the type that was trained in
@@ -63,6 +63,22 @@ class Task:
             'default'
         """
         return str(dict(self.options).get("start", "default"))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All options of the model, with the defaults of those that nobody has said.
+
+        Of a model of a user's only what was said is known.
+
+        Example:
+            >>> Task("gin", "vpa", options=(("width", 32),)).parameters
+            {'width': 32, 'depth': 4, 'dropout': 0.5, 'hidden': None}
+        """
+        said = dict(self.options)
+        if is_own(self.model):
+            return said
+        start = {"start": said.pop("start")} if "start" in said else {}
+        return {**all_options(self.model, self.variant, **said), **start}
 
     def build(self, in_channels: int, num_classes: int) -> nn.Module:
         """Build the model, with PyTorch's weights from the global generator.
