@@ -37,7 +37,8 @@ def seen(graph: Data) -> Seen:
         >>> seen(line).nodes, seen(line).edges
         (3, 2)
     """
-    store = graph.to_dict()
+    # What ``to_dict`` makes a copy of, which takes a third of all that a look takes.
+    store = graph._store._mapping if type(graph) is Data else graph.to_dict()
     edges = store.get("edge_index")
     count = edges.shape[-1] if isinstance(edges, Tensor) and edges.dim() > 0 else 0
     return Seen(graph, store, num_nodes(graph, store), count)
@@ -212,6 +213,8 @@ def not_one_graph(graph: object) -> str | None:
         >>> not_one_graph("MUTAG")
         'expected a torch_geometric.data.Data, got str'
     """
+    if type(graph) is Data:
+        return None
     if not isinstance(graph, Data):
         return f"expected a torch_geometric.data.Data, got {type(graph).__name__}"
     if isinstance(graph, Batch):  # it is a Data too, and would count as one graph
