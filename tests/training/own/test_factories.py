@@ -1,13 +1,18 @@
 """Factories by name, and how they are told apart."""
 
+import importlib
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from torch import nn
 
 from gnn_vpa.errors import UsageError
+from gnn_vpa.graphs import GraphSet, splits
+from gnn_vpa.training import Lane, Protocol, Task, fit, workers
 from gnn_vpa.training.own import elsewhere, factory, register, source_hash
 
 Write = Callable[[str, str], None]
@@ -101,3 +106,50 @@ def test_a_plan_with_other_values_is_refused_and_found_again(write_module: Write
         factory("myplan:make", narrow)
     make.__globals__["WIDTH"] = 8
     assert factory("myplan:make", narrow) is make
+
+
+PATCHED = """
+from torch import nn
+from torch_geometric.nn import GIN, global_add_pool
+
+SCALE = 1.0
+
+class Net(nn.Module):
+    def __init__(self, i, o):
+        super().__init__()
+        self.body, self.head = GIN(i, 4, 2), nn.Linear(4, o)
+
+    def forward(self, x, edge_index, batch):
+        return self.head(SCALE * global_add_pool(self.body(x, edge_index), batch))
+
+def make(i, o):
+    return Net(i, o)
+"""
+
+
+def test_a_model_that_was_changed_from_outside_is_trained_where_it_was_changed(
+    bonds: GraphSet,
+    write_module: Write,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another process has the file's, and says so."""
+    write_module("mypatched", PATCHED)
+    module = importlib.import_module("mypatched")
+    vars(module)["SCALE"] = 3.0
+    task = Task("mypatched:make", "", source=source_hash(module.make))
+    lanes = [Lane(fold, split) for fold, split in enumerate(splits(bonds.y, 5))]
+    protocol = Protocol(epochs=3, batch_size=16)
+    expected = fit(bonds, task, protocol, lanes, workers=1)
+    served, serve = threading.Event(), workers._serve
+    monkeypatch.setattr(workers, "_serve", lambda *given: (serve(*given), served.set()))
+
+    def wait(_: int) -> None:
+        served.wait(120.0)
+
+    outcomes = fit(bonds, task, protocol, lanes, workers=2, progress=wait)
+    for got, right in zip(outcomes, expected, strict=True):
+        assert np.array_equal(got.curve_train_loss, right.curve_train_loss)
+        assert np.array_equal(got.curve_test, right.curve_test)
+    assert "Going on with 1 process" in caplog.text
+    assert "mypatched:make: its source has changed" in caplog.text

@@ -5,7 +5,6 @@ import importlib.util
 import logging
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,9 +27,8 @@ from gnn_vpa.training import (
     Training,
     fit,
     initial_model,
-    workers,
 )  # fmt: skip
-from gnn_vpa.training.own import register, source_hash
+from gnn_vpa.training.own import register
 from gnn_vpa.training.own.groups import LanesGroup, LoopGroup
 
 NAMES = ("gin", "gcn", "gat", "gatv2", "sage", "pna", "gine")
@@ -280,51 +278,6 @@ def test_a_model_that_only_this_process_has_is_trained_here(
     (outcome, _) = fit(bonds, task, TWO, lanes_of(bonds, 2), workers=2)
     assert outcome.diverged_epoch is None
     assert "in this process: other processes cannot import" in caplog.text
-
-
-PATCHED = """
-from torch import nn
-from torch_geometric.nn import GIN, global_add_pool
-
-SCALE = 1.0
-
-class Net(nn.Module):
-    def __init__(self, i, o):
-        super().__init__()
-        self.body, self.head = GIN(i, 4, 2), nn.Linear(4, o)
-
-    def forward(self, x, edge_index, batch):
-        return self.head(SCALE * global_add_pool(self.body(x, edge_index), batch))
-
-def make(i, o):
-    return Net(i, o)
-"""
-
-
-def test_a_model_that_was_changed_from_outside_is_trained_where_it_was_changed(
-    bonds: GraphSet,
-    write_module: Callable[[str, str], None],
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Another process has the file's, and says so."""
-    write_module("mypatched", PATCHED)
-    module = importlib.import_module("mypatched")
-    vars(module)["SCALE"] = 3.0
-    task = Task("mypatched:make", "", source=source_hash(module.make))
-    lanes, protocol = lanes_of(bonds, 5), Protocol(epochs=3, batch_size=16)
-    expected = fit(bonds, task, protocol, lanes, workers=1)
-    served, serve = threading.Event(), workers._serve
-    monkeypatch.setattr(workers, "_serve", lambda *given: (serve(*given), served.set()))
-
-    def wait(_: int) -> None:
-        served.wait(120.0)
-
-    outcomes = fit(bonds, task, protocol, lanes, workers=2, progress=wait)
-    for got, right in zip(outcomes, expected, strict=True):
-        assert np.array_equal(curves_of(got), curves_of(right))
-    assert "Going on with 1 process" in caplog.text
-    assert "mypatched:make: its source has changed" in caplog.text
 
 
 @both
