@@ -247,3 +247,15 @@ def test_hashes_are_the_same_in_every_process_and_after_a_model_was_made(tmp_pat
         for seed in ("1", "2")
     }
     assert len(found) == 1
+
+
+def test_a_walk_that_imports_finds_what_the_next_one_finds(write_module: Write) -> None:
+    write_module("mylazy.__init__", "WIDTH = 8\n")
+    write_module("mylazy.extra", "DEPTH = 2\n")
+    write_module(
+        "mynet",
+        "import mylazy\ndef make(i, o, package=mylazy):\n"
+        "    from mylazy import extra\n    return extra.DEPTH\n",
+    )
+    make = importlib.import_module("mynet").make
+    assert len({source_hash(make) for _ in range(3)}) == 1

@@ -1,5 +1,6 @@
 """Code and values that a function reaches, each told apart from others and alike in any process."""
 
+import importlib
 import logging
 import sys
 import threading
@@ -182,6 +183,32 @@ EDITS = {
         "W = 8\nclass Net:\n class Inner:\n  def width(self): return W\ndef make(i, o): return Net",
         "W = 8", "W = 64",
     ),
+    "property of an enumeration": (
+        "from enum import Enum\nW = {'a': 8}\nclass Size(Enum):\n A = 'a'\n @property\n"
+        " def width(self): return W[self.value]\ndef make(i, o): return Size.A.width",
+        "'a': 8", "'a': 64",
+    ),
+    "function by type": (
+        "import functools\n@functools.singledispatch\ndef act(x): return x\n@act.register\n"
+        "def _(x: int): return 2 * x\ndef make(i, o): return act(i)",
+        "2 * x", "3 * x",
+    ),
+    "method that is a partial": (
+        "import functools, torch\nclass Net(torch.nn.Linear):\n"
+        " __init__ = functools.partialmethod(torch.nn.Linear.__init__, bias=True)\n"
+        "def make(i, o): return Net(i, o)",
+        "bias=True", "bias=False",
+    ),
+    "default of a field": (
+        "from dataclasses import dataclass, field\n@dataclass\nclass Size:\n"
+        " width: list = field(default_factory=lambda: [8])\ndef make(i, o): return Size()",
+        "[8]", "[64]",
+    ),
+    "mode of a library's decorator": (
+        "import torch\n@torch.set_grad_enabled(True)\ndef act(x): return x\n"
+        "def make(i, o): return act(i)",
+        "(True)", "(False)",
+    ),
     "enumeration": (
         "from enum import Enum\nclass Size(Enum): WIDE = 8\ndef make(i, o): return Size.WIDE",
         "WIDE = 8", "WIDE = 64",
@@ -235,3 +262,24 @@ def test_an_edit_in_a_notebook_is_another_model(kind: str) -> None:
 def test_what_is_not_the_models_does_not_matter_in_a_notebook(text: str) -> None:
     plain = "class Net:\n def forward(self, x): return x\ndef make(i, o): Net()"
     assert source_hash(executed(text)) == source_hash(executed(plain))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import sys\nW = 8\ndef make(i, o): return getattr(sys.modules[__name__], 'W')",
+        "class Layer:\n all = set()\n def __init_subclass__(cls): Layer.all.add(cls)\n"
+        "class Net(Layer): pass\ndef make(i, o): return Net()",
+        "from torch_geometric.nn import GCNConv, Sequential\n"
+        "NET = Sequential('x, e', [(GCNConv(2, 2), 'x, e -> x')])\nfor p in NET.parameters():\n"
+        " p.data.fill_(1)\ndef make(i, o): return NET",
+        "import torch\nNET = torch.compile(torch.nn.Dropout(0.5))\ndef make(i, o): return NET",
+        "\n".join(f"def f{n}(x): return f{n + 1}(x)" for n in range(400))
+        + "\ndef f400(x): return x\ndef make(i, o): return f0(i)",
+    ],
+    ids=["modules", "registry", "sequence", "compiled", "chain"],
+)
+def test_what_differs_in_each_process_does_not_count(text: str) -> None:
+    before = source_hash(executed(text))
+    importlib.import_module("colorsys")
+    assert source_hash(executed(text)) == before

@@ -6,7 +6,9 @@ imported is nowhere else: comments, formatting and docstrings do not matter, and
 versions of libraries.
 """
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -40,10 +42,17 @@ def modules_of(factory: Callable[..., Any]) -> list[ModuleType]:
     return list(_walked(factory).modules.values())
 
 
+_DEEP = 20_000  # of a chain of functions each takes some ten calls
+
+
 def _walked(factory: Callable[..., Any]) -> Walk:
-    walk = Walk()
+    walk, before = Walk(), -1
     try:
-        walk.value(factory)
+        with _deep():
+            # What functions import is imported by the walk: another one sees all of it at once.
+            while before != len(sys.modules):
+                walk, before = Walk(), len(sys.modules)
+                walk.value(factory)
     except (Untold, RecursionError) as error:
         why = "nested too deep" if isinstance(error, RecursionError) else error
         raise UsageError(
@@ -52,3 +61,14 @@ def _walked(factory: Callable[..., Any]) -> Walk:
             "or put the model into a file, mynets.py, and pass mynets.make."
         ) from error
     return walk
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    """Allow many calls within each other."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

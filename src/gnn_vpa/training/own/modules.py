@@ -5,7 +5,7 @@ import importlib.util
 import sys
 import sysconfig
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import ModuleType
 
@@ -15,7 +15,12 @@ _OURS = ("gnn_vpa", "torch", "torch_geometric")  # PyG writes modules of its lay
 def path_of(module: ModuleType) -> Path | None:
     """Return the file that a module is written in, if it is one of Python."""
     file = getattr(module, "__file__", None)
-    return Path(file).resolve() if file and file.endswith(".py") else None
+    return _resolved(file) if file and file.endswith(".py") else None
+
+
+@lru_cache(maxsize=1 << 12)
+def _resolved(file: str) -> Path:
+    return Path(file).resolve()
 
 
 def is_main(module: ModuleType) -> bool:
@@ -29,6 +34,7 @@ def is_users(module: ModuleType) -> bool:
     return path is not None and not (is_main(module) or is_of_library(module.__name__, path))
 
 
+@lru_cache(maxsize=1 << 12)
 def is_of_library(name: str, path: Path) -> bool:
     """Say whether a module of this name and file is a library's."""
     is_installed = any(path.is_relative_to(folder) for folder in _libraries())

@@ -18,7 +18,7 @@ from ...errors import UsageError
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 16)
 def code_text(code: CodeType) -> str:
     """Return what code does, without where it stands.
 
@@ -64,7 +64,7 @@ def read_text(path: Path) -> str:
         raise UsageError(f"{path} cannot be read as Python: {error}") from error
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1 << 12)
 def parsed(text: str, path: Path) -> tuple[str, ast.Module]:
     """Return a module's syntax tree, in words without docstrings and as it is."""
     try:
@@ -91,7 +91,7 @@ def check_is_loaded(function: FunctionType) -> None:
         )
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1 << 12)
 def _texts_in(text: str, path: Path) -> frozenset[str]:
     parsed(text, path)  # raises where it is no Python
     return frozenset(map(code_text, codes_of(compile(text, str(path), "exec", dont_inherit=True))))

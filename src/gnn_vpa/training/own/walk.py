@@ -57,6 +57,14 @@ _DESCRIPTORS = (
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
 )
+_METHODS = (FunctionType, staticmethod, classmethod, property, functools.partialmethod)
+_WRAPPED = (  # what a library's decorator may have around the user's function
+    FunctionType, types.MethodType, functools.partial, type, types.MappingProxyType, tuple,
+    nn.Module, *_PLAIN,
+)  # fmt: skip
+_FIELDS = ("__dataclass_fields__", "__pydantic_fields__")
+_PLACE = re.compile(r" #.*")  # where a compiled operation is written
+_RANDOM_END = re.compile(r"_[0-9a-f]{6}$")  # of modules that PyG's Sequential writes
 _DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:\d+)?")
 _OF_PYG = ("propagate", "edge_updater", "collect", "edge_collect")  # made with the first layer
 
@@ -101,7 +109,9 @@ class Walk:
             Untold: Nothing can be told of some part.
         """
         kind = type(value)
-        if kind in _PLAIN:
+        if value is sys.modules:
+            self._put("modules")
+        elif kind in _PLAIN:
             self._put(kind.__name__, self._plain(value))
         elif kind in (tuple, frozenset):  # where constants are one object is up to Python
             self._inner(value)
@@ -138,7 +148,8 @@ class Walk:
     def _function(self, function: FunctionType) -> None:
         home = sys.modules.get(function.__globals__.get("__name__", ""))
         if not _is_met(home):
-            self._put("function", function.__globals__.get("__name__"), function.__qualname__)
+            where = _RANDOM_END.sub("", function.__globals__.get("__name__", ""))
+            self._put("function", where, function.__qualname__)
             self._wrapped(function)
             return
         self._module_text(home)
@@ -162,10 +173,13 @@ class Walk:
 
     def _wrapped(self, function: FunctionType) -> None:
         """Walk over what a library's decorator has around the user's function."""
+        parts = [vars(function).get("__wrapped__"), vars(function).get("registry")]
         for cell in function.__closure__ or ():
             with suppress(ValueError):  # not assigned yet
-                part = cell.cell_contents
-                if isinstance(part, (FunctionType, type, functools.partial, *_PLAIN)):
+                parts.append(cell.cell_contents)
+        for part in parts:
+            if isinstance(part, _WRAPPED) or _is_met(sys.modules.get(type(part).__module__)):
+                with self._leniently():
                     self.value(part)
 
     def _class(self, kind: type) -> None:
@@ -218,13 +232,16 @@ class Walk:
         self._put(type(value).__qualname__)
 
     def _set(self, value: Any) -> None:
+        if all(type(part) in _PLAIN for part in value):
+            self._put("set", sorted((type(part).__name__, repr(part)) for part in value))
+            return
         digests = []
         for part in value:
             walk = Walk()
-            walk._is_strict, walk._folder = self._is_strict, self._folder
+            walk.modules, walk._texts, walk._met = self.modules, self._texts, dict(self._met)
+            walk._is_strict, walk._folder, walk.at = self._is_strict, self._folder, self.at
             walk.value(part)
-            digests.append(walk.digest())
-            self.modules |= walk.modules
+            digests.append(walk._hash.hexdigest())
         self._put("set", sorted(digests))
 
     def _builtin(self, value: Any) -> None:
@@ -260,6 +277,9 @@ class Walk:
         if isinstance(value, torch.jit.ScriptModule):
             raise Untold(f"{type(value).__name__}: compiled already")
         self.value(type(value))
+        if type(value).__module__.startswith("torch._dynamo"):  # with numbers of this process
+            self.value(value._orig_mod)
+            return
         for name, part in sorted(vars(value).items()):
             if name == "training" or (name == "_graph" and isinstance(value, torch.fx.GraphModule)):
                 continue  # changed while it is used; told by its code
@@ -324,10 +344,17 @@ def _counts(kind: type, name: str, part: Any) -> bool:
     """Say whether an attribute of a class is a part of what it does."""
     if name.removeprefix("_orig_").removeprefix("_jinja_") in _OF_PYG and _is_elsewhere(part, kind):
         return False
-    if issubclass(kind, Enum) and not isinstance(part, FunctionType):
+    if issubclass(kind, Enum) and not isinstance(part, _METHODS):
         return False
+    if name == "__hash__" and isinstance(part, FunctionType):
+        return not part.__code__.co_filename.startswith("<attrs")  # the hash of a text is in it
     is_python_s = name.startswith("__") and name.endswith("__")
-    return not (is_python_s or name == "_abc_impl") or _is_code(part)
+    return (
+        not (is_python_s or name == "_abc_impl")
+        or name in _FIELDS
+        or callable(part)
+        or isinstance(part, _METHODS)
+    )
 
 
 def _is_elsewhere(part: Any, kind: type) -> bool:
@@ -335,8 +362,9 @@ def _is_elsewhere(part: Any, kind: type) -> bool:
     return isinstance(part, FunctionType) and part.__globals__.get("__name__") != kind.__module__
 
 
-def _is_code(part: Any) -> bool:
-    return isinstance(part, FunctionType | staticmethod | classmethod | property)
+def _script(value: Any) -> str:
+    """Return a compiled function's operations, with those of functions that it calls."""
+    return _PLACE.sub("", str(value.inlined_graph))
 
 
 _BUILT_IN = frozenset(sys.builtin_module_names)
@@ -359,7 +387,7 @@ _EXACT: dict[type, Callable[[Walk, Any], None]] = {
     np.ndarray: Walk._array,
     io.BytesIO: lambda walk, value: walk._put(value.getvalue()),
     io.StringIO: lambda walk, value: walk._put(value.getvalue()),
-    torch.jit.ScriptFunction: lambda walk, value: walk._put("script", value.code),
+    torch.jit.ScriptFunction: lambda walk, value: walk._put("script", _script(value)),
 }  # fmt: skip
 
 _KINDS: tuple[tuple[Any, Callable[[Walk, Any], None]], ...] = (
