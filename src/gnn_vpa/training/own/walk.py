@@ -30,7 +30,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .modules import imported_by, is_main, is_users, path_of
+from .counted import counts, is_met
+from .modules import imported_by, is_users, path_of
 from .references import held_by, read_by
 from .source import check_is_loaded, code_text, parsed, read_text
 
@@ -57,16 +58,13 @@ _DESCRIPTORS = (
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
 )
-_METHODS = (FunctionType, staticmethod, classmethod, property, functools.partialmethod)
 _WRAPPED = (  # what a library's decorator may have around the user's function
     FunctionType, types.MethodType, functools.partial, type, types.MappingProxyType, tuple,
     nn.Module, *_PLAIN,
 )  # fmt: skip
-_FIELDS = ("__dataclass_fields__", "__pydantic_fields__")
 _PLACE = re.compile(r" #.*")  # where a compiled operation is written
 _RANDOM_END = re.compile(r"_[0-9a-f]{6}$")  # of modules that PyG's Sequential writes
 _DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:\d+)?")
-_OF_PYG = ("propagate", "edge_updater", "collect", "edge_collect")  # made with the first layer
 
 
 class Untold(Exception):
@@ -147,7 +145,7 @@ class Walk:
 
     def _function(self, function: FunctionType) -> None:
         home = sys.modules.get(function.__globals__.get("__name__", ""))
-        if not _is_met(home):
+        if not is_met(home):
             where = _RANDOM_END.sub("", function.__globals__.get("__name__", ""))
             self._put("function", where, function.__qualname__)
             self._wrapped(function)
@@ -178,14 +176,14 @@ class Walk:
             with suppress(ValueError):  # not assigned yet
                 parts.append(cell.cell_contents)
         for part in parts:
-            if isinstance(part, _WRAPPED) or _is_met(sys.modules.get(type(part).__module__)):
+            if isinstance(part, _WRAPPED) or is_met(sys.modules.get(type(part).__module__)):
                 with self._leniently():
                     self.value(part)
 
     def _class(self, kind: type) -> None:
         home = sys.modules.get(kind.__module__ or "")
         self._put("class", kind.__qualname__)
-        if not _is_met(home):
+        if not is_met(home):
             self._put(kind.__module__)
             return
         self._module_text(home)
@@ -194,7 +192,7 @@ class Walk:
         if issubclass(kind, Enum):
             self._values("members", [(member.name, member.value) for member in kind])
         for name, part in sorted(vars(kind).items()):
-            if _counts(kind, name, part):
+            if counts(kind, name, part):
                 self._put(name)
                 with self._leniently(), self._within(home):
                     self.value(part)
@@ -333,41 +331,10 @@ class Walk:
             self._folder = before
 
 
-def _is_met(home: ModuleType | None) -> bool:
-    """Say whether the code of a module counts: it is the user's, or nobody can look it up."""
-    if home is None or is_main(home) or is_users(home):
-        return True
-    return getattr(home, "__file__", None) is None and home.__name__ not in _BUILT_IN
-
-
-def _counts(kind: type, name: str, part: Any) -> bool:
-    """Say whether an attribute of a class is a part of what it does."""
-    if name.removeprefix("_orig_").removeprefix("_jinja_") in _OF_PYG and _is_elsewhere(part, kind):
-        return False
-    if issubclass(kind, Enum) and not isinstance(part, _METHODS):
-        return False
-    if name == "__hash__" and isinstance(part, FunctionType):
-        return not part.__code__.co_filename.startswith("<attrs")  # the hash of a text is in it
-    is_python_s = name.startswith("__") and name.endswith("__")
-    return (
-        not (is_python_s or name == "_abc_impl")
-        or name in _FIELDS
-        or callable(part)
-        or isinstance(part, _METHODS)
-    )
-
-
-def _is_elsewhere(part: Any, kind: type) -> bool:
-    """Say whether a function is of another module than a class."""
-    return isinstance(part, FunctionType) and part.__globals__.get("__name__") != kind.__module__
-
-
 def _script(value: Any) -> str:
     """Return a compiled function's operations, with those of functions that it calls."""
     return _PLACE.sub("", str(value.inlined_graph))
 
-
-_BUILT_IN = frozenset(sys.builtin_module_names)
 
 _EXACT: dict[type, Callable[[Walk, Any], None]] = {
     list: lambda walk, value: walk._values("list", value),
