@@ -5,7 +5,6 @@ classes (one against the rest) or targets, a metric is the mean over those for w
 """
 
 import math
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
