@@ -19,6 +19,7 @@ from ..nn.internal import LevelsHead
 from ..nn.sgc import SGC
 from ..ops import Graph
 from ..ops.internal import rows
+from ..random_state import seeded
 from .task import Task
 
 _log = logging.getLogger("gnn_vpa")
@@ -200,7 +201,7 @@ def _features(
 def _propagated(
     x: Tensor, task: Task, graphs: GraphSet, looped: WeightedGraph, dtype: torch.dtype
 ) -> Tensor:
-    with torch.random.fork_rng(devices=[]):
+    with seeded():
         model = model_for(task, graphs).to(dtype)
     assert isinstance(model, SGC)
     return model.propagate(x, looped)
