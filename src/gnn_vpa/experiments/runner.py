@@ -103,7 +103,13 @@ def run_grid(
     checkpoints = Path(out) / CHECKPOINTS
     with ExitStack() as stack:
         if users := [cell.model for cell in cells if cell.task.source]:
-            stack.enter_context(_alone(users[0]))
+            if not _USERS_RUN.acquire(blocking=False):
+                raise UsageError(
+                    f"{users[0]}: another thread of this process is running a user's model, and "
+                    "both would draw from the same global generators: wait until it has ended, or "
+                    "start this run in a process of its own"
+                )
+            stack.callback(_USERS_RUN.release)
         here = cells if cluster is None else []
         standby, sooner = stack.enter_context(ahead(here, out, devices, workers))
         found = identify(cells, data_dir, dataset_names(out))
@@ -300,21 +306,6 @@ class _Worker:
                 folds=self.order.folds,
             )
         )
-
-
-@contextmanager
-def _alone(model: str) -> Iterator[None]:
-    """Hold the one place in this process for a run of users' models."""
-    if not _USERS_RUN.acquire(blocking=False):
-        raise UsageError(
-            f"{model}: another thread of this process is running a user's model, and both would "
-            "draw from the same global generators: wait until it has ended, or start this run in "
-            "a process of its own"
-        )
-    try:
-        yield
-    finally:
-        _USERS_RUN.release()
 
 
 def _checked(found: Identified, finished: set[str], out: str | Path) -> list[Cell]:

@@ -50,8 +50,7 @@ def initial_signals(graphs: GraphSet, task: Task, count: int = _GRAPHS) -> list[
     from ..signal.internal import layers_of
 
     with seeded(0):  # initial weights, and dropout in the backward pass
-        measure = _probe_own if task.source else _probe_ours
-        report = measure(graphs, task, count)
+        report = (_probe_own if task.source else _probe_ours)(graphs, task, count)
     return [
         Signal(
             step.name,

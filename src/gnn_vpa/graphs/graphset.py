@@ -301,9 +301,7 @@ class GraphSet:
     @cached_property
     def seed_source(self) -> str:
         """What seeds of trainings are made of: the content, a benchmark's by the archive's name."""
-        if self.seed_name:
-            return self.seed_name
-        content = self.checksum()
+        content = self.seed_name or self.checksum()
         return archive_with(content) or content
 
     def _target(self, index: int) -> Tensor | str:

@@ -19,7 +19,6 @@ from ..nn.internal import LevelsHead
 from ..nn.sgc import SGC
 from ..ops import Graph
 from ..ops.internal import rows
-from ..random_state import seeded
 from .task import Task
 
 _log = logging.getLogger("gnn_vpa")
@@ -201,8 +200,7 @@ def _features(
 def _propagated(
     x: Tensor, task: Task, graphs: GraphSet, looped: WeightedGraph, dtype: torch.dtype
 ) -> Tensor:
-    with seeded():
-        model = model_for(task, graphs).to(dtype)
+    model = _described(task, graphs).to(dtype)
     assert isinstance(model, SGC)
     return model.propagate(x, looped)
 
