@@ -62,9 +62,9 @@ def graphs() -> list[Data]:
 
 
 def _run(out: Path, data: Any, model: Any = "gin", **settings: Any) -> gnn_vpa.Results:
-    settings = {"aggrs": "vpa" if model == "gin" else None} | settings
-    settings = {"epochs": 2, "folds": 3, "device": "cpu", "workers": 1, "out": out} | settings
-    return gnn_vpa.run(data, model, **settings)
+    usual = {"aggrs": "vpa" if model == "gin" else None, "epochs": 2, "folds": 3, "device": "cpu"}
+    asked: dict[str, Any] = {**usual, "workers": 1, **settings}
+    return gnn_vpa.run(data, model, out=out, **asked)
 
 
 def _numbers(results: gnn_vpa.Results) -> list[Any]:

@@ -30,7 +30,8 @@ def seeded(seed: int | None = None) -> Iterator[None]:
     """
     with _LOCK:
         python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - models may use it
-        gpus = torch.cuda.default_generators if torch.cuda.is_initialized() else ()
+        is_used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        gpus = torch.cuda.default_generators if is_used else ()
         try:
             with torch.random.fork_rng(range(len(gpus))):
                 if seed is not None:

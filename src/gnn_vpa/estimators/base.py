@@ -234,12 +234,12 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _seed(self) -> int:
         given = self.random_state
-        if given is None:  # NumPy's global generator is the user's
-            return int(np.random.default_rng().integers(np.iinfo(np.int32).max))
         if isinstance(given, Integral):
             if not 0 <= given <= _MAX_SEED:
                 raise UsageError(f"random_state: expected 0 to {_MAX_SEED}, got {given}")
             return int(given)
+        if given is None:  # NumPy's global generator is the user's
+            return int(np.random.default_rng().integers(np.iinfo(np.int32).max))
         return int(check_random_state(given).randint(np.iinfo(np.int32).max))
 
 
