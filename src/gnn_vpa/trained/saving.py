@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from ..errors import GnnVpaError, UsageError
+from ..random_state import seeded
 from ..training import Protocol, Task
 from ..training.own import is_own, register, source_hash
 from . import container
@@ -237,7 +238,7 @@ def _module(
             f"{source} is one of our models ({task.model}), which needs no function: leave --model "
             "away on the command line, model= in Python"
         )
-    with torch.random.fork_rng(devices=[]):
+    with seeded():
         return task.build(encoding.width, target.outputs), task
 
 
