@@ -1,0 +1,115 @@
+"""Configurations that somebody has edited and signed anew: a model, or a sentence, and no more.
+
+Files whose sums are wrong are refused in `test_saving.py`.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gnn_vpa
+from gnn_vpa import GnnVpaError
+from gnn_vpa.graphs import load as load_data
+from gnn_vpa.trained import TrainedModel
+
+from .conftest import make, signed
+
+_MEMORY = 1 << 28  # bytes that a load may map beside what is mapped; the weights have 200 kB
+_VALUES: list[Any] = [
+    *(None, True, -1, 0, 10**6, 2**31, 2**64, 10**400, 0.5, float("nan"), float("inf")),
+    *("", "gat", "../x", "\x1b[31m", [], [1], [[]], [-1, 10**15], [["a"], [3, 1]], [[0, 10**15]]),
+    *([["width", 10**6]], [["depth", 10**9]], [["K", 10**9]], [["depth", "x"]]),
+    *({}, {"a": 1}, {"../x": "0" * 64}, {"x": {"x": [{}]}}),
+]
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield where each value is; of long lists the first entries."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value[:2])
+    for key, entry in entries:
+        yield (*path, key)
+        if isinstance(entry, dict | list):
+            yield from _places(entry, (*path, key))
+
+
+def _mutants(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what is edited, and the configuration: another value, none, or one more."""
+    for path in _places(config):
+        name = ".".join(map(str, path))
+        for value in _VALUES:
+            mutant = json.loads(json.dumps(config))
+            part = mutant
+            for key in path[:-1]:
+                part = part[key]
+            part[path[-1]] = value
+            yield f"{name} = {str(value)[:30]}", mutant
+        del part[path[-1]]
+        yield f"without {name}", mutant
+        if isinstance(part, dict):
+            yield f"more in {name}", {**mutant, "more": 1}
+            part["more"] = {"../x": 1}
+            yield f"more beside {name}", mutant
+
+
+def _try_all(folder: Path, load: Callable[[Path], object]) -> None:
+    """Load every mutant; print those that end in neither a model nor an error."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    count = 0
+    for name, mutant in _mutants(config):
+        path.write_bytes(signed(mutant))
+        count += 1
+        try:
+            load(folder)
+        except GnnVpaError as error:
+            if not str(error):
+                print(name, "no message")
+        except Exception as error:
+            print(name, type(error).__name__, str(error)[:200])
+    print(count, "tried")
+
+
+def _bounded() -> None:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + _MEMORY,) * 2)
+
+
+def main(kind: str, folder: Path) -> None:
+    """Load the mutants of a model in this process, and use those that can be loaded."""
+    import torch
+
+    torch.set_num_threads(1)
+    graphs = load_data("MUTAG").to_pyg()[:4] if kind != "regressor" else None
+
+    def load(place: Path) -> None:
+        model = gnn_vpa.load_model(place, model=make if kind == "own_model" else None)
+        if graphs is not None:
+            model.predict(graphs)
+        model.save(folder.with_name("again"))
+
+    load(folder)  # imports are done
+    _bounded()
+    _try_all(folder, load)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks into /proc")
+@pytest.mark.parametrize("kind", ["classifier", "regressor", "own_model"])
+def test_whatever_a_configuration_says_it_is_a_model_or_a_sentence(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    model: TrainedModel = request.getfixturevalue(kind)
+    model.save(tmp_path / "mine")
+    code = f"from {__name__} import main, Path; main({kind!r}, Path({str(tmp_path / 'mine')!r}))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 1, done.stdout + done.stderr
+    assert int(lines[0].split()[0]) > 1000
