@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Judged = Literal["validation", "test", "cross-validation"]
+IntervalBy = Literal["", "Wilson", "bootstrap", "folds"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Record:
     judged: Judged
     scores: Mapping[str, float | None]
     interval: tuple[float, float] | None = None
-    interval_by: Literal["", "Wilson", "bootstrap", "folds"] = ""
+    interval_by: IntervalBy = ""
     seed: int = 0
     best_epoch: int = 0
     history: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)

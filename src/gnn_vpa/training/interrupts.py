@@ -43,10 +43,10 @@ def deferred() -> Iterator[None]:
     """
     own: dict[int, Handler] = {}
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            handler = signal.getsignal(number)
+        for asked in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(asked)
             if handler is signal.default_int_handler or isinstance(handler, Termination):
-                own[number] = handler
+                own[asked] = handler
     came: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:

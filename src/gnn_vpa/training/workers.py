@@ -225,8 +225,9 @@ def _started() -> Iterator[Started]:
     with tempfile.TemporaryFile() as errors, os.fdopen(os.dup(2), "wb") as own:
         handles = there.fileno(), own.fileno()
         command = processes.calling(__name__, "_work", handles)
-        streams = {"stdin": subprocess.DEVNULL, "stderr": errors}
-        process = processes.start(command, pass_fds=handles, **streams)
+        process = processes.start(
+            command, pass_fds=handles, stdin=subprocess.DEVNULL, stderr=errors
+        )
         there.close()
         try:
             yield Started(process, here, errors)
