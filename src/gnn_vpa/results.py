@@ -77,7 +77,7 @@ class Results:
     @cached_property
     def shown_curves(self) -> pd.DataFrame:
         """The curves of those settings that a report shows."""
-        from .analysis.settings import shown_settings
+        from .analysis import shown_settings
         from .experiments import read_curves
 
         shown = [folds.index for _, folds in shown_settings(self.folds)]
@@ -142,7 +142,7 @@ class Results:
             The file that was written.
         """
         from . import analysis
-        from .analysis.settings import left_out, shown_settings
+        from .analysis.settings import left_out
 
         path = Path(path) if path is not None else self.report_path
         refuse_folder(path, "report.html")
@@ -155,7 +155,7 @@ class Results:
                 tables = [f"% {sentence}\n" for sentence in left_out(self.folds)]
                 tables += [
                     f"% {plain(str(setting))}\n" + analysis.to_latex(analysis.score_table(folds))
-                    for setting, folds in shown_settings(self.folds)
+                    for setting, folds in analysis.shown_settings(self.folds)
                 ]
                 text = "\n".join(tables)
             case ".csv":

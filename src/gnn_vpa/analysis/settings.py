@@ -18,12 +18,13 @@ from .style import BASELINES
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 RELEASED = "released"
 KEYS = ("dataset", "model", "aggregation", "variant", "features", "fold", "seed")
 #: What sets results apart as well, in frames that have it; without such a column there is nothing.
 MORE_KEYS = ("options", "protocol")
-MOST_SETTINGS = 20  # in a report: about 200 lines in a terminal, and 0.1 s and 30 KB of page each
+MOST_SETTINGS = 20  # with 4 methods each: 300 lines in a terminal, 0.4 MB of page
 
 
 @dataclass(frozen=True, order=True)
@@ -114,11 +115,17 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
         >>> [(setting.variant, len(part)) for setting, part in split_by_setting(frame)]
         [('a', 1), ('b', 1)]
     """
-    return iter(_split(frame))
+    return ((setting, frame.iloc[rows]) for setting, rows in _rows(frame).items())
+
+
+def settings_of(frame: pd.DataFrame) -> list[Setting]:
+    """Return the settings of folds or curves, in the order of `split_by_setting`."""
+    return [*_rows(frame)]
 
 
 @once
-def _split(frame: pd.DataFrame) -> list[tuple[Setting, pd.DataFrame]]:
+def _rows(frame: pd.DataFrame) -> dict[Setting, NDArray[np.intp]]:
+    """Return the positions of the rows that belong to each setting."""
     keys = setting_columns(frame)
     baseline = frame["model"].isin(BASELINES).to_numpy()
     own = np.flatnonzero(~baseline | baseline.all())
@@ -129,12 +136,10 @@ def _split(frame: pd.DataFrame) -> list[tuple[Setting, pd.DataFrame]]:
         Setting(*key): own[rows]
         for key, rows in keys.iloc[own].groupby([*keys], sort=False).indices.items()
     }
-    found = []
-    for setting in sorted(split, key=_rank):
-        goes_with = shared.get((setting.features, setting.metric, setting.division), [])
-        rows = np.union1d(split[setting], other[goes_with])
-        found.append((setting, frame.iloc[rows]))
-    return found
+    return {
+        one: np.union1d(split[one], other[shared.get((one.features, one.metric, one.division), [])])
+        for one in sorted(split, key=_rank)
+    }
 
 
 @once
@@ -152,9 +157,9 @@ def shown_settings(folds: pd.DataFrame) -> list[tuple[Setting, pd.DataFrame]]:
         >>> len(shown), shown[0][0].options, shown[1][0].options
         (20, 'K=98', 'K=97')
     """
-    split = list(split_by_setting(folds))
-    if len(split) <= MOST_SETTINGS or "val_score" not in folds.columns:
-        return split
+    rows = _rows(folds)
+    if len(rows) <= MOST_SETTINGS or "val_score" not in folds.columns:
+        return list(split_by_setting(folds))
     keys, cell = setting_columns(folds), ["dataset", "model"]
     sign = keys["metric"].map({name: measure(name).sign for name in keys["metric"].unique()})
     score = (sign * folds["val_score"]).fillna(-math.inf)  # a training that diverged
@@ -164,12 +169,13 @@ def shown_settings(folds: pd.DataFrame) -> list[tuple[Setting, pd.DataFrame]]:
     best = means.groupby([*keys, *cell]).max()
     rivals = best.groupby([*cell, "features", "metric", "division"])
     place = rivals.rank(ascending=False, method="min").groupby([*keys]).min().to_dict()
-    return sorted(split, key=lambda part: place.get(astuple(part[0]), math.inf))[:MOST_SETTINGS]
+    ranked = sorted(rows, key=lambda setting: place.get(astuple(setting), math.inf))
+    return [(setting, folds.iloc[rows[setting]]) for setting in ranked[:MOST_SETTINGS]]
 
 
 def left_out(folds: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on the settings that `shown_settings` leaves out; none if it shows all."""
-    count = len(list(split_by_setting(folds)))
+    count = len(settings_of(folds))
     if more := count - len(shown_settings(folds)):
         yield (
             f"{more:,} of {count:,} settings are left out here. Those shown have the best "

@@ -83,11 +83,10 @@ def execute(
 
 def print_results(results: "Results") -> None:
     """Print the answer, then every cell of a run beside the paper's, and what else came out."""
-    from gnn_vpa.analysis import findings, score_table, split_by_setting
+    from gnn_vpa.analysis import findings, score_table, shown_settings, split_by_setting
     from gnn_vpa.analysis.format import capital
     from gnn_vpa.analysis.remarks import remarks
     from gnn_vpa.analysis.report.sections.chosen import HEADER, chosen_rows
-    from gnn_vpa.analysis.settings import shown_settings
 
     from ._answer import print_answer
 
