@@ -109,8 +109,8 @@ def _divided_by_norm(elements: Tensor, graph: Graph, weight: Tensor) -> Tensor:
     by_heads = elements.unsqueeze(1) if weight.dim() == 1 else elements.flatten(1, weight.dim() - 1)
     out = scaled_sum(by_heads, graph, back, norm.inverse.to(wide), through=True)
     out = out.view(graph.num_targets, *elements.shape[1:])
-    if observe.observer is not None:
-        observe.observer(observe.Aggregated(elements, graph, None, norm.inverse_norm, out))
+    if (observer := observe.observer()) is not None:
+        observer(observe.Aggregated(elements, graph, None, norm.inverse_norm, out))
     return out
 
 
