@@ -62,6 +62,17 @@ def convert(
     return converted, ConversionReport(tuple(_entries(converted, include, aggr)))
 
 
+def converted_in_place(layer: MessagePassing, include: Collection[type], aggr: str) -> str | None:
+    """Give a layer its form, or return the reason why it is left."""
+    form = form_of(layer, include)
+    if isinstance(form, str):
+        return form
+    if aggr != "vpa" and not is_sum(form):
+        return f"has no form with {aggr}: vpa is the only one"
+    become(layer, form, aggr)
+    return None
+
+
 def _called(name: str, aggr: str) -> str:
     return name if aggr == "vpa" else f"{name} with {aggr}"
 
@@ -84,14 +95,11 @@ def _entries(model: nn.Module, include: Collection[type], aggr: str) -> Iterator
         if isinstance(module, MessagePassing):
             if module.aggr_module is not None:
                 owned.update(module.aggr_module.modules())
-            form = form_of(module, include)
-            if not isinstance(form, str) and aggr != "vpa" and not is_sum(form):
-                form = f"has no form with {aggr}: vpa is the only one"
-            if isinstance(form, str):
-                yield Change(path, before, reason=form)
-            else:
-                become(module, form, aggr)
+            reason = converted_in_place(module, include, aggr)
+            if reason is None:
                 yield Change(path, before, _called(type(module).__name__, aggr))
+            else:
+                yield Change(path, before, reason=reason)
         elif isinstance(module, Aggregation):
             owned.update(module.modules())
             reason = form_of_aggregation(module, include)
