@@ -41,17 +41,31 @@ def private_copy(model: Model, *, share: bool = True) -> Model:
         ) from error
 
 
-@contextmanager
-def untouched_random_state() -> Iterator[None]:
-    """Put back the random states of Python, NumPy and PyTorch, on every device, at the end."""
-    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()
-    try:
-        with torch.random.fork_rng(devices):
+class RandomState:
+    """The states of the generators of Python, NumPy and PyTorch, on every device, as they are."""
+
+    def __init__(self) -> None:
+        self._python, self._numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+        self._torch, self._cuda = torch.get_rng_state(), []
+        if torch.cuda.is_available():
+            self._cuda = torch.cuda.get_rng_state_all()
+
+    @contextmanager
+    def replayed(self) -> Iterator[None]:
+        """Let the block draw from here on; afterwards the generators are as they were."""
+        before = RandomState()
+        self._restore()
+        try:
             yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)  # noqa: NPY002
+        finally:
+            before._restore()
+
+    def _restore(self) -> None:
+        random.setstate(self._python)
+        np.random.set_state(self._numpy)  # noqa: NPY002
+        torch.set_rng_state(self._torch)
+        if self._cuda:
+            torch.cuda.set_rng_state_all(self._cuda)
 
 
 def same_place(model: nn.Module, tensors: Iterator[Tensor]) -> None:

@@ -114,6 +114,7 @@ def conversion(task: "Task", in_channels: int = 8, out_channels: int = 2) -> str
         >>> print(conversion(Task(register(make), "vpa")))
         1 changed, 0 left
           changed  0  GraphConv -> VPGraphConv
+        The model computes something else now: train it.
     """
     with torch.random.fork_rng(devices=[]):
         report = build(task, in_channels, out_channels).report
