@@ -153,7 +153,7 @@ def test_the_verdict_draws_the_random_numbers_of_the_probe(sample: Sample) -> No
     """Remedies meet the same dropout as the model did, whatever is drawn before they are tried."""
     torch.manual_seed(0)
     model = GIN(8, 16, 4, dropout=0.5)
-    verdicts = []
+    verdicts: list[str] = []
     for _ in range(2):
         torch.manual_seed(1)
         report = gnn_vpa.probe(model, sample.x, sample.edge_index)
