@@ -79,8 +79,8 @@ print([round(value, 2) for value in variances(converted)])
 # Attention and degree normalisation
 # ----------------------------------
 #
-# A softmax sums to 1 and so divides by N, a GCN by degrees. ``aggr="vpa"`` alone would not mend
-# them; ``convert`` gives each the form that it needs.
+# A softmax sums to 1 and so divides by N, a GCN by degrees. To divide their sums by the root of N
+# would not mend them; ``convert`` gives each the form that it needs.
 
 from torch_geometric.nn import GAT, GCN, GraphConv
 
@@ -91,7 +91,8 @@ for parent in (GAT(16, 32, num_layers=2, heads=4), GCN(16, 32, num_layers=2)):
 # Without ``convert``
 # -------------------
 #
-# Layers can also be built with it. After ``register`` every layer of PyG knows ``aggr="vpa"``.
+# Layers can also be built with it. After ``register`` a layer of PyG that is made with
+# ``aggr="vpa"`` is what ``convert`` would make of it.
 
 gnn_vpa.register()
 layer = GraphConv(16, 32, aggr="vpa")

@@ -11,15 +11,29 @@ import torch
 _LOCK = RLock()
 
 
-@contextmanager
-def seeded(seed: int | None = None) -> Iterator[None]:
-    """Seed the global generators while the block runs, and put their states back afterwards.
+class RandomState:
+    """The states of the global generators; those of GPUs only where CUDA is in use."""
 
-    One thread at a time: others that come here wait until the block has ended. The generators of
-    GPUs are among them where CUDA is in use; it is not initialised for their sake.
+    def __init__(self) -> None:
+        self._python, self._numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - models may use it
+        self._torch = [(each, each.get_state()) for each in _generators()]
+
+    def restore(self) -> None:
+        """Put the generators back into these states."""
+        random.setstate(self._python)
+        np.random.set_state(self._numpy)  # noqa: NPY002
+        for generator, state in self._torch:
+            generator.set_state(state)
+
+
+@contextmanager
+def seeded(seed: "int | RandomState | None" = None) -> Iterator[None]:
+    """Seed the global generators while the block runs, and restore their states afterwards.
+
+    Only one thread at a time runs such a block; the others wait. CUDA is not initialised by it.
 
     Args:
-        seed: The seed; None: the block goes on from the states that it finds.
+        seed: The seed, or the states that the block starts from; None: the current ones.
 
     Example:
         >>> with seeded(7):
@@ -29,18 +43,22 @@ def seeded(seed: int | None = None) -> Iterator[None]:
         True
     """
     with _LOCK:
-        python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - models may use it
-        is_used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-        gpus = torch.cuda.default_generators if is_used else ()
+        before = RandomState()
         try:
-            with torch.random.fork_rng(range(len(gpus))):
-                if seed is not None:
-                    # torch.manual_seed would leave seeds for GPUs that are not in use yet.
-                    for each in (torch.default_generator, *gpus):
-                        each.manual_seed(seed)
-                    random.seed(seed)
-                    np.random.seed(seed % (1 << 32))  # noqa: NPY002
-                yield
+            if isinstance(seed, RandomState):
+                seed.restore()
+            elif seed is not None:
+                # torch.manual_seed would leave seeds for GPUs that are not in use yet.
+                for generator in _generators():
+                    generator.manual_seed(seed)
+                random.seed(seed)
+                np.random.seed(seed % (1 << 32))  # noqa: NPY002
+            yield
         finally:
-            random.setstate(python)
-            np.random.set_state(numpy)  # noqa: NPY002
+            before.restore()
+
+
+def _generators() -> list[torch.Generator]:
+    is_used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    gpus = torch.cuda.default_generators if is_used else ()
+    return [torch.default_generator, *gpus]

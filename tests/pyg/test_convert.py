@@ -13,6 +13,7 @@ from torch_geometric.nn import (
     GCN,
     GIN,
     AttentionalAggregation,
+    EdgeCNN,
     EdgeConv,
     GATConv,
     GCNConv,
@@ -33,7 +34,7 @@ from torch_geometric.nn import (
 from torch_geometric.typing import OptTensor
 from torch_geometric.utils import degree
 
-from gnn_vpa import UsageError
+from gnn_vpa import UsageError, calibrate, init_
 from gnn_vpa.pyg import VPAggregation, VPGATConv, VPGCNConv, VPSGConv, convert, register
 
 EDGE_INDEX = torch.tensor([[1, 2, 3, 0, 4, 0], [0, 0, 0, 1, 3, 4]])
@@ -316,6 +317,51 @@ def test_a_layer_that_is_being_explained_stays_so() -> None:
     masked = result(X, EDGE_INDEX)
     result.explain = False
     assert not torch.allclose(masked, result(X, EDGE_INDEX))
+
+
+def _trained(model: nn.Module, steps: int = 50) -> nn.Module:
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x, edge_index = torch.randn(60, 8), torch.randint(60, (2, 300))
+    for _ in range(steps):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x, edge_index), (x[:, 0] > 0).long()).backward()
+        optimizer.step()
+    return model
+
+
+@pytest.mark.parametrize("layers", [GCN, GAT, GIN, GraphSAGE], ids=lambda cls: cls.__name__)
+def test_a_trained_network_is_converted_with_a_warning(layers: type[nn.Module]) -> None:
+    torch.manual_seed(0)
+    with pytest.warns(UserWarning, match=r"had been trained \(convs.*Train it again"):
+        _, report = convert(_trained(layers(8, 64, 3, 2)))
+    assert str(report).endswith("Train it again.")
+
+
+def test_a_norm_that_has_seen_data_is_a_sign_of_training() -> None:
+    model = GCN(8, 8, 2, norm="batch_norm")
+    model(torch.randn(60, 8), torch.randint(60, (2, 300)))
+    with pytest.warns(UserWarning, match="has seen 1 batches"):
+        convert(model)
+
+
+@pytest.mark.parametrize("norm", [None, "batch_norm", "layer_norm"])
+@pytest.mark.parametrize(
+    "layers", [GCN, GAT, GIN, GraphSAGE, EdgeCNN], ids=lambda cls: cls.__name__
+)
+def test_a_fresh_network_is_converted_without_a_warning(
+    layers: type[nn.Module], norm: str | None
+) -> None:
+    """Any warning is an error here, and weights that ``init_`` and ``calibrate`` made are fresh."""
+    inputs = torch.randn(60, 8), torch.randint(60, (2, 300))
+    for width in (4, 64):
+        torch.manual_seed(width)
+        model = layers(8, width, 3, 2, norm=norm, jk="lstm")
+        convert(model)
+        init_(model)
+        convert(model)
+        calibrate(model, inputs)
+        _, report = convert(model.eval())
+        assert report.advice == "The model computes something else now: train it."
 
 
 def test_wrong_use_is_refused() -> None:

@@ -1,5 +1,6 @@
 """Every layer that PyTorch Geometric exports converts and runs, or is left for a reason."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,8 @@ from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing, conv
 from torch_geometric.utils import to_torch_csr_tensor
 
-from gnn_vpa.pyg import convert
+from gnn_vpa.errors import UsageError
+from gnn_vpa.pyg import convert, register
 from gnn_vpa.pyg._forms import VPSum
 from gnn_vpa.pyg._propagate import VPMessagePassing
 from gnn_vpa.pyg._table import RULES
@@ -45,7 +47,7 @@ def mlp(inputs: int = WIDTH, outputs: int = WIDTH) -> nn.Module:
 class Case:
     """A layer, and the arguments to call it with; ``needs`` is a package that may be missing."""
 
-    make: Callable[[], nn.Module]
+    make: Callable[..., nn.Module]  # by default, or with further options
     args: tuple[Any, ...] = (X, EDGE_INDEX)
     needs: str = ""
 
@@ -57,8 +59,8 @@ class Bare(conv.MessagePassing):
         return self.propagate(edge_index, x=x)
 
 
-def _(cls: Any, *args: Any, **kwargs: Any) -> Callable[[], nn.Module]:
-    return lambda: cls(*(a() if callable(a) else a for a in args), **kwargs)
+def _(cls: Any, *args: Any, **kwargs: Any) -> Callable[..., nn.Module]:
+    return lambda **more: cls(*(a() if callable(a) else a for a in args), **(kwargs | more))
 
 
 W, A, T = (X, EDGE_INDEX, EDGE_WEIGHT), (X, EDGE_INDEX, EDGE_ATTR), (X, EDGE_INDEX, EDGE_TYPE)
@@ -159,11 +161,11 @@ def outputs(result: Any) -> list[Tensor]:
     return [tensor for part in parts for tensor in outputs(part)]
 
 
-def made(name: str) -> nn.Module:
+def made(name: str, **options: Any) -> nn.Module:
     """Make a layer with the same parameters every time."""
     torch.manual_seed(0)
     try:
-        return CASES[name].make()
+        return CASES[name].make(**options)
     except ImportError:
         pytest.skip(f"{name} needs {CASES[name].needs}")
 
@@ -227,6 +229,42 @@ def test_a_layer_converts_and_runs_or_is_left_for_a_reason(name: str) -> None:
         grads = [p.grad for p in parameters if p.grad is not None]
         assert grads
         assert all(grad.isfinite().all() for grad in grads)
+
+
+@every_layer
+def test_made_by_name_a_layer_is_what_conversion_makes_of_it(name: str) -> None:
+    register()
+    plain = made(name)
+    converted, report = convert(plain, include=[type(plain)])  # also one that takes the maximum
+    refused = ""
+    try:
+        named = made(name, aggr="vpa")
+    except TypeError:
+        pytest.skip(f"{name} takes no aggregation")
+    except UsageError as error:
+        refused = str(error)
+    if refused:
+        assert report.left[0].reason in refused
+        return
+    named.load_state_dict(converted.state_dict())
+    for result, wanted in zip(
+        called(name, named.eval()), called(name, converted.eval()), strict=True
+    ):
+        torch.testing.assert_close(result, wanted)
+
+
+def test_made_by_name_a_layer_takes_the_form_of_its_options() -> None:
+    register("power(0.3)")
+    attention = conv.GeneralConv(WIDTH, 5, attention=True, aggr="vpa")
+    plain = conv.GeneralConv(WIDTH, 5, attention=True)
+    converted, _ = convert(plain)
+    attention.load_state_dict(plain.state_dict())
+    torch.testing.assert_close(attention(X, EDGE_INDEX), converted(X, EDGE_INDEX))
+    with pytest.raises(UsageError, match="'vpa' is not for GCNConv: normalize=False"):
+        conv.GCNConv(WIDTH, 5, normalize=False, aggr="vpa")
+    with pytest.raises(UsageError, match=r"'power\(0.3\)' is not for GATConv"):
+        conv.GATConv(WIDTH, 5, aggr="power(0.3)")
+    assert copy.deepcopy(attention)(X, EDGE_INDEX).shape == (NODES, 5)
 
 
 @every_layer

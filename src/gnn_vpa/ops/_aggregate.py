@@ -100,8 +100,8 @@ def weighted_sum(
 ) -> Tensor:
     """Return ``factor_i * sum_j weight_ij x_j``; ``factor [num_targets, H or 1]`` is a constant."""
     out = _sum(x, graph, weight, factor)
-    if observe.observer is not None:
-        observe.observer(observe.Aggregated(x, graph, weight, factor, out))
+    if (observer := observe.observer()) is not None:
+        observer(observe.Aggregated(x, graph, weight, factor, out))
     return out
 
 
@@ -144,9 +144,9 @@ def _divided_by_norm(
     total = _product(unit, multiplicity)
     assert total is not None
     out = scaled_sum(x, graph, total, inverse, through)
-    if observe.observer is not None:
+    if (observer := observe.observer()) is not None:
         seen = _product(accumulable(weight), multiplicity)
-        observe.observer(observe.Aggregated(x, graph, seen, norm.inverse_norm, out))
+        observer(observe.Aggregated(x, graph, seen, norm.inverse_norm, out))
     return out
 
 
@@ -187,8 +187,8 @@ def _maximum(x: Tensor, graph: Graph, weight: Tensor | None, multiplicity: Tenso
         messages = messages * lined_up(weight, messages)
         out = segmax(flat(messages.to(x.dtype), 1), multiplicity, *incidence(graph))
     out = out.view(graph.num_targets, *x.shape[1:])
-    if observe.observer is not None:
-        observe.observer(observe.Aggregated(x, graph, weight, None, out, linear=False))
+    if (observer := observe.observer()) is not None:
+        observer(observe.Aggregated(x, graph, weight, None, out, linear=False))
     return out
 
 

@@ -114,7 +114,7 @@ def _is_short(x: Tensor, graph: Graph, *parts: Tensor) -> bool:
         and x.dtype in (torch.float32, torch.float64)
         and all(is_plain(part) and part.dtype == x.dtype for part in parts)
         and not has_duals()
-        and observe.observer is None
+        and observe.observer() is None
         and graph.multiplicity is None
         and backend(x) == "cpu"
         and x.shape[2] > 0

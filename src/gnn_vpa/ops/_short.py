@@ -93,7 +93,7 @@ def constant_sum(x: Tensor, graph: Graph, weight: Tensor) -> Tensor | None:
 
 def _serves(x: Tensor) -> bool:
     """Say whether features can be summed on the CPU by one call, and nobody watches."""
-    return observe.observer is None and _is_one_call(x)
+    return observe.observer() is None and _is_one_call(x)
 
 
 def _is_one_call(x: Tensor) -> bool:

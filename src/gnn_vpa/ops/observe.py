@@ -1,10 +1,11 @@
-"""Somebody may watch the aggregations, as the probe does; nobody does unless asked to.
+"""Somebody may watch the aggregations of a thread, as the probe does; nobody does unless asked to.
 
 Without an observer an aggregation looks at one variable more, and that is all.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import NamedTuple
 
 from torch import Tensor
@@ -34,15 +35,22 @@ class Aggregated(NamedTuple):
 
 Observer = Callable[[Aggregated], None]
 
-observer: Observer | None = None
+_observers: dict[int, Observer] = {}  # by the thread that they watch
+
+
+def observer() -> Observer | None:
+    """Return who watches the aggregations of this thread."""
+    return _observers.get(get_ident()) if _observers else None
 
 
 @contextmanager
 def observed(by: Observer) -> Iterator[None]:
-    """Show every aggregation to ``by`` while the block runs; whoever watched before waits."""
-    global observer
-    before, observer = observer, by
+    """Show every aggregation of this thread to ``by`` for a while; whoever watched before waits."""
+    thread, before = get_ident(), observer()
+    _observers[thread] = by
     try:
         yield
     finally:
-        observer = before
+        del _observers[thread]
+        if before is not None:
+            _observers[thread] = before

@@ -2,10 +2,10 @@
 
 from ..nn import BatchNorm as BatchNorm
 from ._aggregation import VPAggregation as VPAggregation
-from ._aggregation import register as register
 from ._convert import convert as convert
 from ._norm import vp_gcn_norm as vp_gcn_norm
 from ._pool import global_vpa_pool as global_vpa_pool
+from ._register import register as register
 from ._report import Change as Change
 from ._report import ConversionReport as ConversionReport
 from .attention import VPGATConv as VPGATConv

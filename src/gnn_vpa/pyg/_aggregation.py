@@ -3,7 +3,6 @@
 from typing import NoReturn
 
 import torch
-import torch_geometric.nn.aggr as pyg_aggr
 from torch import Tensor
 from torch_geometric.index import ptr2index
 from torch_geometric.nn.aggr import Aggregation
@@ -34,8 +33,8 @@ class VPAggregation(_Unscriptable):
     weights) give a result of variance 1; an empty group gives 0, and so does one whose weights are
     all 0. Weights may be of any size; half types are summed in float32.
 
-    Attention and degree-normalised layers need a drop-in of their own (``VPGATConv``,
-    ``VPGCNConv``, …): put on top of them, this would scale a second time.
+    Attention and degree-normalised layers need a form of their own, which ``aggr="vpa"`` gives
+    them after ``register()``: put on top of them, this object would scale a second time.
 
     Example:
         >>> import torch
@@ -109,13 +108,15 @@ def _divided_by_norm(elements: Tensor, graph: Graph, weight: Tensor) -> Tensor:
     by_heads = elements.unsqueeze(1) if weight.dim() == 1 else elements.flatten(1, weight.dim() - 1)
     out = scaled_sum(by_heads, graph, back, norm.inverse.to(wide), through=True)
     out = out.view(graph.num_targets, *elements.shape[1:])
-    if observe.observer is not None:
-        observe.observer(observe.Aggregated(elements, graph, None, norm.inverse_norm, out))
+    if (observer := observe.observer()) is not None:
+        observer(observe.Aggregated(elements, graph, None, norm.inverse_norm, out))
     return out
 
 
 class VPA(VPAggregation):
     """``VPAggregation`` under the name by which PyG's resolver finds it."""
+
+    aggr = "vpa"
 
 
 class LinearAggregation(_Unscriptable):
@@ -156,7 +157,7 @@ class LinearAggregation(_Unscriptable):
         return f"{type(self).__name__}({self.aggr!r})"
 
 
-class _Named(LinearAggregation):
+class Named(LinearAggregation):
     """A linear aggregation under the name by which PyG's resolver finds it."""
 
     named: str
@@ -181,26 +182,3 @@ def _groups(
             raise UsageError("index: expected the group of each element, or ptr; got neither.")
         index = ptr2index(ptr, output_size=x.shape[dim])
     return Graph.loose_readout(index, dim_size)
-
-
-def register(*aggrs: str) -> None:
-    """Make ``aggr="vpa"`` resolve in PyTorch Geometric, in every layer made from then on.
-
-    Calling it again changes nothing.
-
-    Args:
-        *aggrs: Further linear aggregations by name, such as ``"power(0.3)"``.
-
-    Example:
-        >>> from torch_geometric.nn import GraphConv
-        >>> register("power(0.3)")
-        >>> GraphConv(8, 16, aggr="vpa").aggr_module
-        VPA()
-        >>> GraphConv(8, 16, aggr="power(0.3)").aggr_module
-        LinearAggregation('power(0.3)')
-    """
-    # PyG's resolver looks a name up among the classes in this module's namespace.
-    pyg_aggr.VPA = VPA
-    for aggr in aggrs:
-        name = LinearAggregation(aggr).aggr
-        setattr(pyg_aggr, name, type(name, (_Named,), {"named": name}))

@@ -1,5 +1,6 @@
 """A model in its variance-preserving form."""
 
+import warnings
 from collections.abc import Collection, Iterator
 from copy import deepcopy
 from typing import TypeVar
@@ -13,6 +14,7 @@ from ._aggregation import VPAggregation, linear_aggregation
 from ._functional import functional_pools
 from ._report import Change, ConversionReport
 from ._rules import form_of, form_of_aggregation, reason_for_module
+from ._trained import signs_of_training
 from ._variants import become, is_sum
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -32,6 +34,9 @@ def convert(
     TorchScript (``torch.jit.script``, ``torch.jit.trace``) is not supported by what is converted,
     and refused where it is tried: use ``torch.compile``, or ``torch.export`` for a program to keep.
 
+    The converted model computes something else, so it is to be trained. Where the given one has
+    been trained already, a warning says so: its weights fit what it computed before.
+
     Args:
         model: Any module; a layer or an aggregation by itself too. It is not touched.
         include: Classes to convert where caution would leave them: layers of your own that look
@@ -49,7 +54,18 @@ def convert(
         2 changed, 0 left
           changed  convs.0  GCNConv -> VPGCNConv
           changed  convs.1  GCNConv -> VPGCNConv
+        The model computes something else now: train it.
     """
+    converted, report = convert_quietly(model, include, aggr)
+    if report.changed and report.signs:
+        warnings.warn(report.advice, stacklevel=2)
+    return converted, report
+
+
+def convert_quietly(
+    model: Model, include: Collection[type] = (), aggr: str = "vpa"
+) -> tuple[Model, ConversionReport]:
+    """Do what ``convert`` does, without a warning."""
     if not isinstance(model, nn.Module):
         raise UsageError(
             f"model: expected a torch.nn.Module, got {type(model).__name__}. "
@@ -59,7 +75,19 @@ def convert(
         raise UsageError("include: expected classes, such as [MyConv].")
     aggr = linear_aggregation(aggr).aggr if aggr != "vpa" else aggr
     converted = _copy(model)
-    return converted, ConversionReport(tuple(_entries(converted, include, aggr)))
+    signs = tuple(signs_of_training(model))
+    return converted, ConversionReport(tuple(_entries(converted, include, aggr)), signs)
+
+
+def converted_in_place(layer: MessagePassing, include: Collection[type], aggr: str) -> str | None:
+    """Give a layer its form, or return the reason why it is left."""
+    form = form_of(layer, include)
+    if isinstance(form, str):
+        return form
+    if aggr != "vpa" and not is_sum(form):
+        return f"has no form with {aggr}: vpa is the only one"
+    become(layer, form, aggr)
+    return None
 
 
 def _called(name: str, aggr: str) -> str:
@@ -84,14 +112,11 @@ def _entries(model: nn.Module, include: Collection[type], aggr: str) -> Iterator
         if isinstance(module, MessagePassing):
             if module.aggr_module is not None:
                 owned.update(module.aggr_module.modules())
-            form = form_of(module, include)
-            if not isinstance(form, str) and aggr != "vpa" and not is_sum(form):
-                form = f"has no form with {aggr}: vpa is the only one"
-            if isinstance(form, str):
-                yield Change(path, before, reason=form)
-            else:
-                become(module, form, aggr)
+            reason = converted_in_place(module, include, aggr)
+            if reason is None:
                 yield Change(path, before, _called(type(module).__name__, aggr))
+            else:
+                yield Change(path, before, reason=reason)
         elif isinstance(module, Aggregation):
             owned.update(module.modules())
             reason = form_of_aggregation(module, include)

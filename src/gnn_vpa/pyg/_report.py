@@ -37,6 +37,11 @@ class Change:
 class ConversionReport:
     """All that a conversion met, in the order of the model's modules.
 
+    Attributes:
+        entries: The modules, and functions called in ``forward``.
+        signs: What shows that the model had been trained before: paths of weights that are not as
+            they are drawn, and norms that have seen data.
+
     Example:
         >>> from gnn_vpa.pyg import convert
         >>> from torch import nn
@@ -45,11 +50,13 @@ class ConversionReport:
         >>> print(report)
         1 changed, 0 left
           changed  conv  GINConv -> VPGINConv
+        The model computes something else now: train it.
         >>> [entry.path for entry in report.changed]
         ['conv']
     """
 
     entries: tuple[Change, ...]
+    signs: tuple[str, ...] = ()
 
     @property
     def changed(self) -> list[Change]:
@@ -60,6 +67,17 @@ class ConversionReport:
     def left(self) -> list[Change]:
         """The modules, and functions called in ``forward``, that were left."""
         return [entry for entry in self.entries if entry.after is None]
+
+    @property
+    def advice(self) -> str:
+        """What is to be done with a model that was changed."""
+        if not self.signs:
+            return "The model computes something else now: train it."
+        more = f" and {len(self.signs) - 1} more" if len(self.signs) > 1 else ""
+        return (
+            f"The model had been trained ({self.signs[0]}{more}), and computes something else now: "
+            "what it has learned does not fit. Train it again."
+        )
 
     def __iter__(self) -> Iterator[Change]:
         return iter(self.entries)
@@ -96,6 +114,5 @@ class ConversionReport:
         head = f"{len(self.changed)} changed, {len(self.left)} left"
         if not self.changed:
             head = f"nothing changed, {len(self.left)} left"
-        return "\n".join(
-            [head, *(f"  {how:7}  {path:{width}}  {what}" for how, path, what in rows)]
-        )
+        lines = [f"  {how:7}  {path:{width}}  {what}" for how, path, what in rows]
+        return "\n".join([head, *lines, *([self.advice] if self.changed else [])])

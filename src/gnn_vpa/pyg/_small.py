@@ -154,7 +154,7 @@ def _serve_features(x: Tensor) -> bool:
     return (
         x.dtype in TYPES
         and x.dim() in (2, 3)
-        and observe.observer is None
+        and observe.observer() is None
         and ops.backend(x) == "triton"
         and not torch.are_deterministic_algorithms_enabled()
         and is_untraced(x)

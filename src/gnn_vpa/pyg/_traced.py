@@ -162,7 +162,7 @@ def _may_be_seen(edges: Tensor) -> bool:
     return (
         torch.compiler.is_compiling()
         and edges.dtype == torch.int64
-        and observe.observer is None
+        and observe.observer() is None
         and not torch._C._are_functorch_transforms_active()
     )
 

@@ -84,7 +84,7 @@ def test_nothing_stays_behind(sample: Sample) -> None:
     for module in model.modules():
         hooks = [name for name in vars(module) if name.endswith("hooks")]
         assert all(len(getattr(module, name)) == 0 for name in hooks)
-    assert observe.observer is None
+    assert observe.observer() is None
 
 
 def test_between_measurements_there_is_one_hook_alone(sample: Sample) -> None:
@@ -93,7 +93,7 @@ def test_between_measurements_there_is_one_hook_alone(sample: Sample) -> None:
         train(model, sample, 2)
         hooked = [m for m in model.modules() if m._forward_hooks or m._forward_pre_hooks]
         assert hooked == [model]
-        assert observe.observer is None
+        assert observe.observer() is None
 
 
 def test_evaluation_does_not_count(sample: Sample) -> None:

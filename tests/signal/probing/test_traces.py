@@ -2,13 +2,14 @@
 
 import copy
 import random
+import threading
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GAT, GCN, GCNConv, MessagePassing, Sequential
+from torch_geometric.nn import GAT, GCN, GIN, GCNConv, MessagePassing, Sequential
 from torch_geometric.nn.dense import Linear
 
 import gnn_vpa
@@ -90,7 +91,7 @@ def test_a_model_is_as_it_was(name: str, training: bool, sample: Sample) -> None
     assert torch.equal(x, given[0])
     assert (x._version, x.grad, x.requires_grad) == (given[1], None, False)
     assert torch.equal(edge_index, given[2])
-    assert observe.observer is None
+    assert observe.observer() is None
 
 
 def test_gradients_that_are_there_stay(sample: Sample) -> None:
@@ -121,6 +122,57 @@ def test_random_states_stay(sample: Sample) -> None:
     report = gnn_vpa.probe(Random(), sample.x)
     assert report.verdict
     assert states() == before
+
+
+class Meanwhile(nn.Module):
+    """Runs something in another thread, in the midst of the model that it is a part of."""
+
+    def __init__(self, work: Callable[[], object] | None) -> None:
+        super().__init__()
+        self.work = work
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.work is not None and threading.current_thread() is threading.main_thread():
+            thread = threading.Thread(target=self.work)
+            thread.start()
+            thread.join()
+        return x
+
+
+def _with(meanwhile: Meanwhile) -> nn.Module:
+    torch.manual_seed(0)
+    stages = [
+        (meanwhile, "x -> x"),
+        (gnn_vpa.VPGCNConv(8, 16), "x, edge_index -> x"),
+        nn.Linear(16, 4),
+    ]
+    return Sequential("x, edge_index", stages)
+
+
+def test_a_model_that_another_thread_runs_is_not_heard(sample: Sample) -> None:
+    other, _ = gnn_vpa.convert(GIN(8, 8, 2))
+    reports = [
+        gnn_vpa.probe(_with(Meanwhile(work)), sample.x, sample.edge_index)
+        for work in (None, lambda: other(sample.x, sample.edge_index))
+    ]
+    assert reports[0].steps == reports[1].steps
+    assert reports[0].verdict == reports[1].verdict
+
+
+def test_another_thread_may_run_the_model_that_is_watched(sample: Sample) -> None:
+    meanwhile = Meanwhile(None)
+    model = _with(meanwhile)
+    frames = []
+
+    def evaluate() -> None:
+        with torch.no_grad():
+            model(sample.x, sample.edge_index)
+
+    for meanwhile.work in (None, evaluate):
+        with gnn_vpa.probe.during(model, every=1) as signal:
+            model(sample.x, sample.edge_index).sum().backward()
+        frames.append(signal.to_frame())
+    assert frames[0].equals(frames[1])
 
 
 @pytest.mark.gpu

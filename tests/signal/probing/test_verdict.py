@@ -1,11 +1,25 @@
 """The verdict says what was measured, and names only remedies that were tried."""
 
+import copy
 import math
+import re
+from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GCN, GIN, GraphConv, SAGEConv, Sequential, SumAggregation
+from torch_geometric.nn import (
+    GCN,
+    GIN,
+    PNA,
+    GINEConv,
+    GraphConv,
+    SAGEConv,
+    Sequential,
+    SumAggregation,
+    global_add_pool,
+    global_mean_pool,
+)
 
 import gnn_vpa
 from gnn_vpa.signal.probing import _verdict
@@ -61,6 +75,92 @@ def test_a_remedy_that_does_not_help_is_not_named(
         assert finding.remedy == ""
         assert math.isnan(finding.remedied)
         assert "tried without success: a prayer" in finding.text
+
+
+class DeepGINE(nn.Module):
+    """Ten layers that see edges, and grow with the weights of ``init_``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convs = nn.ModuleList(
+            GINEConv(nn.Sequential(nn.Linear(w, 64), nn.ReLU(), nn.Linear(64, 64)), edge_dim=4)
+            for w in (8, *[64] * 9)
+        )
+        self.lin = nn.Linear(64, 2)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor, batch: Tensor) -> Tensor:
+        for conv in self.convs:
+            x = conv(x, edge_index, edge_attr).relu()
+        out: Tensor = self.lin(global_mean_pool(x, batch))
+        return out
+
+
+class DeepPNA(nn.Module):
+    """Layers whose scalers ``init_`` does not know."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        aggregators, scalers = ["mean", "max", "std"], ["identity", "amplification", "attenuation"]
+        degrees = torch.tensor([0, 10, 20, 20, 10])
+        self.pna = PNA(8, 64, 4, aggregators=aggregators, scalers=scalers, deg=degrees, edge_dim=4)
+        self.lin = nn.Linear(64, 2)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor, batch: Tensor) -> Tensor:
+        out: Tensor = self.lin(global_add_pool(self.pna(x, edge_index, None, edge_attr), batch))
+        return out
+
+
+@pytest.mark.parametrize("has_loss", [True, False], ids=["loss", "no loss"])
+@pytest.mark.parametrize("make", [DeepGINE, DeepPNA])
+def test_no_remedy_is_named_that_makes_the_network_worse(
+    make: Callable[[], nn.Module], has_loss: bool, sample: Sample
+) -> None:
+    """Every remedy that is named, applied as one would, starts with a loss like the plain one's."""
+    torch.manual_seed(0)
+    model, target = make(), torch.tensor([0, 1, 0])
+    edge_attr = nn.functional.one_hot(sample.edge_index[0] % 4, 4).float()
+    inputs = sample.x, sample.edge_index, edge_attr, sample.batch
+
+    def loss(out: Tensor) -> Tensor:
+        return nn.functional.cross_entropy(out, target)
+
+    plain = loss(model(*inputs)).item()
+    findings = gnn_vpa.probe(model, *inputs, loss=loss if has_loss else None).findings
+    remedies = {finding.remedy for finding in findings} - {""}
+    assert remedies
+    for remedy in remedies:
+        mended = gnn_vpa.convert(model)[0] if "convert" in remedy else copy.deepcopy(model)
+        if "init_" in remedy:
+            gnn_vpa.init_(mended)
+        if "calibrate" in remedy:
+            gnn_vpa.calibrate(mended, inputs)
+        assert loss(mended(*inputs)).item() < 4 * plain, remedy
+
+
+def test_a_remedy_that_helps_one_layer_and_harms_the_whole_says_so(sample: Sample) -> None:
+    torch.manual_seed(0)
+    edge_attr = nn.functional.one_hot(sample.edge_index[0] % 4, 4).float()
+    # calibrate takes inputs by place or by name, so it is not tried here
+    report = gnn_vpa.probe(
+        DeepGINE(), sample.x, sample.edge_index, edge_attr=edge_attr, batch=sample.batch
+    )
+    pattern = r"convert\(model\), then init_\(model\) \(.*, but a loss of \d+ instead of 3\.\d+\)"
+    assert any(re.search(pattern, finding.text) for finding in report.findings)
+    assert not any("init_" in finding.remedy for finding in report.findings)
+
+
+def test_the_verdict_draws_the_random_numbers_of_the_probe(sample: Sample) -> None:
+    """Remedies meet the same dropout as the model did, whatever is drawn before they are tried."""
+    torch.manual_seed(0)
+    model = GIN(8, 16, 4, dropout=0.5)
+    verdicts: list[str] = []
+    for _ in range(2):
+        torch.manual_seed(1)
+        report = gnn_vpa.probe(model, sample.x, sample.edge_index)
+        torch.rand(len(verdicts))
+        verdicts.append(report.verdict)
+    assert "convert(model)" in verdicts[0]
+    assert verdicts[0] == verdicts[1]
 
 
 def test_remedies_are_tried_on_the_model_as_it_was(sample: Sample) -> None:

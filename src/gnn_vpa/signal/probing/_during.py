@@ -11,7 +11,7 @@ from torch import nn
 
 from ...errors import UsageError
 from ...files import refuse_folder, save_figure
-from ._hooks import layers, unseen, watched
+from ._hooks import layers, of_this_thread, unseen, watched
 from ._inputs import arguments, atlas_of, real_tensor
 from ._recorder import Recorder
 from ._report import Report
@@ -59,9 +59,7 @@ class Watch:
 
     def __enter__(self) -> Self:
         before = self._model.register_forward_pre_hook(self._begin, with_kwargs=True, prepend=True)
-        after = self._model.register_forward_hook(self._end, always_call=True)
         self._standing.callback(before.remove)
-        self._standing.callback(after.remove)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -136,6 +134,8 @@ class Watch:
         named = arguments(model, args, kwargs)
         recorder = Recorder(layers(model), atlas := atlas_of(named))
         self._watching = step, recorder
+        after = model.register_forward_hook(of_this_thread(self._end), always_call=True)
+        self._open.callback(after.remove)
         self._open.enter_context(watched(model, recorder, atlas))
         if (x := real_tensor(list(named.values()))) is not None:
             recorder.given(x)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import wraps
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -70,6 +72,18 @@ def watched(model: nn.Module, recorder: Recorder, atlas: Atlas) -> Iterator[None
         yield
 
 
+def of_this_thread(hook: Callable[..., None]) -> Callable[..., None]:
+    """Return a hook that is deaf to calls from other threads, which may run the same model."""
+    thread = get_ident()
+
+    @wraps(hook)
+    def heard(*given: Any) -> None:
+        if get_ident() == thread:
+            hook(*given)
+
+    return heard
+
+
 def _hooked_everywhere(scripted: set[nn.Module], recorder: Recorder) -> Iterator[Any]:
     """Scripted modules take no hooks of their own: hooks on all modules, for these alone."""
 
@@ -82,8 +96,8 @@ def _hooked_everywhere(scripted: set[nn.Module], recorder: Recorder) -> Iterator
             recorder.leave(module, result)
 
     if scripted:
-        yield register_module_forward_pre_hook(enter)
-        yield register_module_forward_hook(leave, always_call=True)
+        yield register_module_forward_pre_hook(of_this_thread(enter))
+        yield register_module_forward_hook(of_this_thread(leave), always_call=True)
 
 
 def _hooked(module: nn.Module, recorder: Recorder, atlas: Atlas) -> Iterator[Any]:
@@ -93,8 +107,8 @@ def _hooked(module: nn.Module, recorder: Recorder, atlas: Atlas) -> Iterator[Any
     def leave(module: nn.Module, args: Any, result: Any) -> None:
         recorder.leave(module, result)
 
-    yield module.register_forward_pre_hook(enter, with_kwargs=True)
-    yield module.register_forward_hook(leave, always_call=True)
+    yield module.register_forward_pre_hook(of_this_thread(enter), with_kwargs=True)
+    yield module.register_forward_hook(of_this_thread(leave), always_call=True)
     if isinstance(module, MessagePassing) and not _is_fused(module):
         yield from _hooked_steps(module, recorder, atlas)
 
@@ -126,11 +140,11 @@ def _hooked_steps(layer: MessagePassing, recorder: Recorder, atlas: Atlas) -> It
     def end(layer: MessagePassing, *_: Any) -> None:
         recorder.propagated(layer)
 
-    yield layer.register_propagate_forward_pre_hook(start)
-    yield layer.register_message_forward_hook(message)
-    yield layer.register_aggregate_forward_hook(aggregation)
-    yield layer.register_message_and_aggregate_forward_hook(aggregation)
-    yield layer.register_propagate_forward_hook(end)
+    yield layer.register_propagate_forward_pre_hook(of_this_thread(start))
+    yield layer.register_message_forward_hook(of_this_thread(message))
+    yield layer.register_aggregate_forward_hook(of_this_thread(aggregation))
+    yield layer.register_message_and_aggregate_forward_hook(of_this_thread(aggregation))
+    yield layer.register_propagate_forward_hook(of_this_thread(end))
 
 
 def _ends(layer: MessagePassing, kwargs: dict[str, Any]) -> tuple[Tensor | None, Tensor | None]:

@@ -62,7 +62,7 @@ class Probe:
         run = observe(call, loss)
         if next(symptoms(run.steps), None) is None:
             return Report(run.steps, run.notes)
-        return Report(run.steps, run.notes, Kept(call), loss)
+        return Report(run.steps, run.notes, Kept(call, run), loss)
 
     def during(self, model: nn.Module, *, every: int = 10) -> Watch:
         """Stand by while a model trains, and measure every so many steps.

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import NamedTuple
 
+import torch
 from torch_geometric.nn.models.rev_gnn import InvertibleModule
 
 from ...errors import GnnVpaError
 from ...nn import Model
-from ...pyg import convert
+from ...pyg.internal import convert_quietly
 from ...random_state import seeded
 from .._inputs import private_inputs
 from ..calibration import calibrate
@@ -33,12 +34,13 @@ def trials(call: Call) -> Iterator[Trial]:
             better, name = changed, written
             yield Trial(written, changed)
     then = "" if better is call else f"{name}, then "
-    for written, change in (
-        ("init_(model)", _initialised),
-        ("calibrate(model, inputs)", _calibrated),
-    ):
-        if (changed := _attempt(change, better)) is not None:
-            yield Trial(then + written, changed)
+    init, calibrated = "init_(model)", "calibrate(model, inputs)"
+    fresh = _attempt(_initialised, better)
+    if fresh is not None:
+        yield Trial(then + init, fresh)
+    for written, start in ((then, better), (f"{then}{init}, then ", fresh)):
+        if start is not None and (changed := _attempt(_calibrated, start)) is not None:
+            yield Trial(written + calibrated, changed)
 
 
 def _attempt(change: Callable[[Call], Call | None], call: Call) -> Call | None:
@@ -59,13 +61,16 @@ def _with_vpa(call: Call) -> Call | None:
 
 
 def _converted(call: Call) -> Call | None:
-    model, report = convert(call.model)
+    model, report = convert_quietly(call.model)
     return call._replace(model=model) if report.changed else None
 
 
 def _initialised(call: Call) -> Call:
     model = deepcopy(call.model)
-    init_(model)
+    # On the CPU there is a generator that no other thread draws from.
+    drawn = deepcopy(model).cpu()
+    init_(drawn, generator=torch.Generator().manual_seed(0))
+    model.load_state_dict(drawn.state_dict())
     return call._replace(model=model)
 
 

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 
 from ._numbers import number, times
 from ._remedies import trials
-from ._run import Kept, Loss, observe
+from ._run import Kept, Loss, Whole, observe
 from ._step import Step
 from ._symptoms import Symptom, has_broken_input, has_no_neighbours, layers_of, symptoms
 
 _HELPS = 0.5  # a remedy that leaves at most this share of what is wrong is worth naming
 _GOOD = 0.25  # after one that leaves at most this share no other is tried
+_WORSE = 2.0  # a remedy that makes the loss larger by more is not named
+_FAR = (
+    100.0  # nor one after which the gradient is so much larger, or smaller, than it was and than 1
+)
 
 
 @dataclass(frozen=True)
@@ -44,15 +48,29 @@ def find(steps: Sequence[Step], kept: Kept | None, loss: Loss | None) -> tuple[F
     """Return what is wrong; every remedy that is named has been tried, on a copy."""
     found = list(symptoms(steps))
     outcomes: list[dict[str, float]] = [{} for _ in found]  # of each symptom, by remedy
+    harms: dict[str, str] = {}  # what a remedy does to the whole
     if kept is not None and found and not has_broken_input(steps):
-        gradients = any(symptom.backward for symptom in found)
         for name, changed in trials(kept.call()):
-            after = observe(changed, loss, backward=gradients).steps
+            run = observe(changed, loss, kept.run.random)
+            harms[name] = _harm(kept.run.whole, run.whole)
             for symptom, values in zip(found, outcomes, strict=True):
-                values[name] = symptom.measure(after)
-            if all(_is_mended(*pair) for pair in zip(found, outcomes, strict=True)):
+                values[name] = symptom.measure(run.steps)
+            if all(_is_mended(*pair, harms) for pair in zip(found, outcomes, strict=True)):
                 break
-    return tuple(_finding(*pair) for pair in zip(found, outcomes, strict=True))
+    return tuple(_finding(*pair, harms) for pair in zip(found, outcomes, strict=True))
+
+
+def _harm(before: Whole, after: Whole) -> str:
+    """Say what a remedy makes worse in the network as a whole; empty: nothing."""
+    if not math.isfinite(after.loss - before.loss) and math.isfinite(before.loss):
+        return f"a loss of {number(after.loss)}"
+    if after.loss - before.loss > (_WORSE - 1) * abs(before.loss):
+        return f"a loss of {number(after.loss)} instead of {number(before.loss)}"
+    large, small = max(before.gradient, 1) * _FAR, min(before.gradient, 1) / _FAR
+    if math.isfinite(before.gradient) and not small <= after.gradient <= large:
+        gradients = number(before.gradient), number(after.gradient)
+        return f"a gradient of norm {gradients[1]} instead of {gradients[0]}"
+    return ""
 
 
 def words(steps: Sequence[Step], findings: Sequence[Finding], notes: Iterable[str]) -> str:
@@ -104,23 +122,31 @@ def _left(symptom: Symptom, value: float) -> float:
     return after / before if math.isfinite(before) else float(not math.isfinite(after))
 
 
-def _is_mended(symptom: Symptom, values: dict[str, float]) -> bool:
-    return any(_left(symptom, value) <= _GOOD for value in values.values())
+def _is_mended(symptom: Symptom, values: dict[str, float], harms: dict[str, str]) -> bool:
+    return any(_left(symptom, value) <= _GOOD and not harms[name] for name, value in values.items())
 
 
-def _finding(symptom: Symptom, values: dict[str, float]) -> Finding:
-    """Name the gentlest remedy that helps, or a later one that leaves half as much."""
+def _finding(symptom: Symptom, values: dict[str, float], harms: dict[str, str]) -> Finding:
+    """Name the gentlest harmless remedy that helps, or a later one that leaves half as much."""
     choice, least = "", 2 * _HELPS
     for name, value in values.items():
-        if (left := _left(symptom, value)) <= least / 2:
+        if not harms[name] and (left := _left(symptom, value)) <= least / 2:
             choice, least = name, left
     if choice:
         text = f"{symptom.text}; {choice} would make it {symptom.write(values[choice])}."
         return Finding(symptom.layer, text, symptom.value, choice, values[choice])
-    known = {name: value for name, value in values.items() if not math.isnan(value)}
-    tried = "; ".join(f"{name} ({symptom.write(value)})" for name, value in known.items())
-    text = f"{symptom.text}; tried without success: {tried}." if known else f"{symptom.text}."
+    tried = "; ".join(
+        f"{name} ({symptom.write(value)}{_but(harms[name], _left(symptom, value))})"
+        for name, value in values.items()
+        if not math.isnan(value)
+    )
+    text = f"{symptom.text}; tried without success: {tried}." if tried else f"{symptom.text}."
     return Finding(symptom.layer, text, symptom.value)
+
+
+def _but(harm: str, left: float) -> str:
+    """Say why a remedy that helps is not named."""
+    return f", but {harm}" if harm and left <= _HELPS else ""
 
 
 def _healthy(steps: Sequence[Step]) -> str:

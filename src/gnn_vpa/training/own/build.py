@@ -115,6 +115,7 @@ def conversion(task: "Task", in_channels: int = 8, out_channels: int = 2) -> str
         >>> print(conversion(Task(register(make), "vpa")))
         1 changed, 0 left
           changed  0  GraphConv -> VPGraphConv
+        The model computes something else now: train it.
     """
     with seeded():
         report = build(task, in_channels, out_channels).report
