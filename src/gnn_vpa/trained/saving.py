@@ -16,7 +16,7 @@ from torch.nn.parameter import is_lazy
 
 from ..errors import GnnVpaError, UsageError
 from ..training import Protocol, Task
-from ..training.own import is_own, register, source_hash
+from ..training.own import is_own, planned
 from . import container
 from .card import card
 from .encoding import Encoding
@@ -230,8 +230,8 @@ def _module(
                 "the function that makes it, --model module:function on the command line, or "
                 "load_model(path, model=make)"
             )
-        name = register(make)
-        task = replace(task, model=name, source=source_hash(make))
+        name, source = planned(make)
+        task = replace(task, model=name, source=source)
     elif make is not None:
         raise UsageError(
             f"{source} is one of our models ({task.model}), which needs no function: leave --model "
