@@ -208,8 +208,10 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             "dropout": None if self.dropout is None else _real(self.dropout, "dropout"),
         }
         options = tuple((name, value) for name, value in given.items() if value is not None)
-        is_ours = isinstance(self.model, str) and not is_own(self.model)
-        name, source = (self.model, "") if is_ours else planned(self.model)
+        if isinstance(self.model, str) and not is_own(self.model):
+            name, source = self.model, ""
+        else:
+            name, source = planned(self.model)
         aggr = "default" if self.aggr is None else self.aggr
         return Task(name, aggr, features=self.features, options=options, source=source)
 

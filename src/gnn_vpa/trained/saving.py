@@ -230,8 +230,8 @@ def _module(
                 "the function that makes it, --model module:function on the command line, or "
                 "load_model(path, model=make)"
             )
-        name, source = planned(make)
-        task = replace(task, model=name, source=source)
+        name, known_by = planned(make)
+        task = replace(task, model=name, source=known_by)
     elif make is not None:
         raise UsageError(
             f"{source} is one of our models ({task.model}), which needs no function: leave --model "

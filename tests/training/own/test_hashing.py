@@ -128,7 +128,13 @@ class Folder:
     def trains(self, models: Any = "mynet:Net", **options: Any) -> int:
         """Run models, and return how many were trained and not taken from earlier results."""
         out = self.path / "results"
-        settings = {"epochs": 1, "folds": 2, "device": "cpu", "workers": 1, "out": out}
+        settings: dict[str, Any] = {
+            "epochs": 1,
+            "folds": 2,
+            "device": "cpu",
+            "workers": 1,
+            "out": out,
+        }
         before = len(gnn_vpa.Results(out).folds) if out.exists() else 0
         after = len(gnn_vpa.run({"rings": self.graphs}, models, **settings, **options).folds)
         return (after - before) // 2

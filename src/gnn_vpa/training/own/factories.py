@@ -104,9 +104,9 @@ def _called(made: Any) -> str:
         return f"{_called(made.__self__)}.{made.__name__}"
     if hasattr(made, "__qualname__"):
         return str(made.__qualname__)
-    if type(made).__repr__ is object.__repr__:
+    shown = re.sub(r"\s+", " ", repr(made))
+    if " at 0x" in shown:
         return type(made).__qualname__
-    shown = re.sub(r"\s+| at 0x\w+", " ", repr(made))
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
 
 
@@ -149,13 +149,14 @@ def _found(name: str) -> Factory:
     except UsageError:
         if name not in _BY_NAME:
             raise
-        return _BY_NAME[name]
+        found = _BY_NAME[name]
     if not callable(found) or isinstance(found, nn.Module):
         raise UsageError(
             f"{name!r} must be a function make(in_channels, out_channels) that returns a model, "
             f"but is of type {type(found).__name__}."
         )
-    return found
+    made: Factory = found
+    return made
 
 
 def adopt(name: str, source: str, factory: Factory) -> None:
