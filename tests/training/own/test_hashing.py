@@ -542,22 +542,20 @@ def test_a_script_keeps_its_results_until_its_model_is_edited(folder: Folder) ->
     assert "folds 4" in folder.python(script(folder, CLASS.replace("SCALE = 2.0", "SCALE = 2.5")))
 
 
-@pytest.mark.parametrize("new", ["text + 'x = 1'", "'def make(:'"], ids=["edited", "half-written"])
-def test_a_script_that_is_saved_while_it_runs_is_trained_anew(folder: Folder, new: str) -> None:
-    own = "from pathlib import Path\ntext = Path(__file__).read_text()\n"
-    path = script(folder, before=own + f"Path(__file__).write_text({new})\n")
-    said = folder.python(path)
+OWN = "from pathlib import Path\ntext = Path(__file__).read_text()\n"
+
+
+def test_a_script_that_is_saved_while_it_runs_is_trained_anew(folder: Folder) -> None:
+    said = folder.python(script(folder, before=OWN + "Path(__file__).write_text('def make(:')\n"))
     assert "folds 2" in said
     assert said.count("no earlier results are taken") == 1
     assert "script.py was edited after it was imported" in said
-    path = script(folder, before=own + f"Path(__file__).write_text({new})\n")
-    assert "folds 4" in folder.python(path)
+    text = OWN + "Path(__file__).write_text(text + 'x = 1')\n"
+    assert "folds 4" in folder.python(script(folder, before=text))
 
 
-def test_a_script_without_a_file_is_run(folder: Folder) -> None:
-    text = script(folder).read_text()
-    assert "folds 2" in folder.python("-", text=text)
-    assert "folds 4" in folder.python("-c", text.replace("SCALE = 2.0", "SCALE = 2.5"))
+def test_a_script_from_standard_input_is_run(folder: Folder) -> None:
+    assert "folds 2" in folder.python("-", text=script(folder).read_text())
 
 
 class Notebook:
@@ -615,6 +613,19 @@ def test_cells_of_one_file_that_are_compiled_apart_are_run(
         exec(compile(cell, str(path), "exec"), vars(module))
     assert folder.trains(vars(module)["Net"]) == 1
     assert folder.trains(vars(module)["Net"]) == 0
+
+
+def test_a_model_without_any_text_is_known_by_what_it_computes(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+
+    def run(text: str) -> int:
+        vars(sys.modules["__main__"]).update(names := {"__name__": "__main__"})
+        exec(text, names)
+        return folder.trains(names["Net"])
+
+    assert [run(CLASS), run(CLASS + "\nx = 1"), run(CLASS.replace("2.0", "2.001"))] == [1, 0, 1]
 
 
 def test_a_name_of_the_script_is_a_model_too(
