@@ -130,7 +130,7 @@ def factory(name: str, source: str = "") -> Factory:
     """
     if (name, source) in _BY_SOURCE:
         return _BY_SOURCE[name, source]
-    found = _BY_NAME.get(name) or _found(name)
+    found = _found(name)
     if source:
         if source_hash(found) != source:
             raise NotHereError(
