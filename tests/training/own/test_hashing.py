@@ -128,13 +128,7 @@ class Folder:
     def trains(self, models: Any = "mynet:Net", **options: Any) -> int:
         """Run models, and return how many were trained and not taken from earlier results."""
         out = self.path / "results"
-        settings: dict[str, Any] = {
-            "epochs": 1,
-            "folds": 2,
-            "device": "cpu",
-            "workers": 1,
-            "out": out,
-        }
+        settings: dict[str, Any] = {"epochs": 1, "folds": 2, "device": "cpu", "out": out}
         before = len(gnn_vpa.Results(out).folds) if out.exists() else 0
         after = len(gnn_vpa.run({"rings": self.graphs}, models, **settings, **options).folds)
         return (after - before) // 2
@@ -216,6 +210,12 @@ def test_another_model_is_trained(folder: Folder, name: str, old: str, new: str)
     assert folder.trains() == 1
     folder.write(**FILES)
     assert folder.trains() == 0
+
+
+def test_another_process_finds_the_same_model(folder: Folder) -> None:
+    assert folder.trains() == 1
+    script(folder, "").write_text(SCRIPT.format(model="'mynet:Net'"))
+    assert "folds 2" in folder.python("script.py")
 
 
 def test_options_count_by_their_values_and_not_by_their_order(folder: Folder) -> None:
@@ -504,10 +504,9 @@ def test_a_package_in_a_zip_counts(folder: Folder, monkeypatch: pytest.MonkeyPat
 
 SCRIPT = """
 import gnn_vpa
-{imports}
 exec(open("graphs.txt").read())
 results = gnn_vpa.run(
-    {{"rings": GRAPHS}}, {model}, epochs=1, folds=2, device="cpu", workers=1, out="results"
+    {{"rings": GRAPHS}}, {model}, epochs=1, folds=2, device="cpu", out="results"
 )
 print("folds", len(results.folds))
 """
@@ -531,7 +530,7 @@ class Net(nn.Module):
 def script(folder: Folder, text: str = CLASS, before: str = "") -> Path:
     (folder.path / "graphs.txt").write_text(GRAPHS)
     path = folder.path / "script.py"
-    path.write_text(before + text + SCRIPT.format(model="Net", imports=""))
+    path.write_text(before + text + SCRIPT.format(model="Net"))
     return path
 
 

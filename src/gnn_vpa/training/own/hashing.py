@@ -119,6 +119,7 @@ def _required(factory: Callable[..., Any]) -> dict[str, Any]:
 
 def _scores(model: nn.Module, columns: int | None, dtype: torch.dtype, digits: int) -> str:
     """Return the scores of two graphs in evaluation and in training."""
+    model = getattr(model, "_orig_mod", model)  # it need not be compiled for that
     inputs, found = two_graphs(_WIDTH, columns, positions=3), list[str]()
     alone = Alone(model, Adapter.of(model, ""), _OUTPUTS)
     if any(map(is_lazy, model.parameters())):  # lazy layers learn their sizes

@@ -63,7 +63,7 @@ def texts_of(factory: Any) -> Texts:
             found.unknown.append(f"{home}.{name} was defined again after this one")
     if main is not None:
         found.by_name["__main__"] = text = needed(_main(main, found), roots)
-        names += _imported(text, "")
+        names += _imported(text, main.__package__ or "")
     while names:
         name = names.pop()
         top = name.partition(".")[0]
@@ -173,7 +173,7 @@ def _installed(folder: Path, top: str) -> str | None:
     try:
         names: Iterable[str] = [distribution(top).name]
     except PackageNotFoundError:
-        names = packages_distributions().get(top, ())  # half a second
+        names = _packages().get(top, ())
     for each in map(distribution, names):
         record = each.read_text("RECORD") or ""
         is_there = Path(str(each.locate_file(""))).resolve() == folder.resolve()
@@ -184,6 +184,9 @@ def _installed(folder: Path, top: str) -> str | None:
             digest = hashlib.sha256("\n".join(files).encode()).hexdigest()
             return f"{each.version.partition('+')[0]} {digest}"
     return None
+
+
+_packages = cache(packages_distributions)  # half a second
 
 
 # Files --------------------------------------------------------------------------------------------
