@@ -103,13 +103,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return scheduler
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest reads the marks that `-m` selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep so many of a test's parameters as its mark ``sampled`` says, the same in every run.
+    """Mark the tests that need data, and keep as many parameters as a mark ``sampled`` says.
+
+    The parameters are the same in every run.
 
     In a worker they are in the order in which workers are to take them.
     """
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: turn_of(item.nodeid))
+    for item in items:
+        if {"tu_dir", "real"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("data")
     if len(items) <= _ASKED_BY_NAME:
         return  # a test that is asked for by name is run, or says why it cannot
     dropped: set[str] = set()

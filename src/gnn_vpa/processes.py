@@ -11,7 +11,8 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from types import FrameType
+from typing import Any, Self
 
 # glibc gives large blocks back as soon as they are free, and a step that asks for them again meets
 # empty pages: a hundred at each step of a training. So memory that was needed once is kept.
@@ -23,6 +24,9 @@ def start(
 ) -> subprocess.Popen[bytes]:
     r"""Start Python with these arguments, and with this process' import path.
 
+    Python adds nothing to that path (``-P``): a file of the current folder that is called as a
+    module of a library would be run in its place.
+
     Ctrl-C is for the process that was started by hand, which then asks the others to leave.
     Variables in ``environment`` are added to those of this process, which go before our own.
 
@@ -33,7 +37,7 @@ def start(
     """
     path = os.pathsep.join(folder or "." for folder in sys.path)
     return subprocess.Popen(
-        [sys.executable, *arguments],
+        [sys.executable, "-P", *arguments],
         env={**_KEPT, **os.environ, **(environment or {}), "PYTHONPATH": path},
         start_new_session=True,
         **streams,
@@ -48,7 +52,7 @@ def calling(module: str, function: str, argument: object = None) -> list[str]:
     Args:
         module: Its full name.
         function: What of it is called.
-        argument: A number or text that it is called with, if any.
+        argument: A number, text, or a tuple of them, that it is called with, if any.
 
     Example:
         >>> process = start(calling("pprint", "pprint", 4), stdout=subprocess.PIPE)
@@ -57,6 +61,50 @@ def calling(module: str, function: str, argument: object = None) -> list[str]:
     """
     imports = f"import gc; gc.disable(); from {module} import {function}; gc.freeze(); gc.enable()"
     return ["-c", f"{imports}; {function}({'' if argument is None else repr(argument)})"]
+
+
+class Termination:
+    """Handler of a signal that ends a process as Ctrl-C does, the first time that it comes.
+
+    What comes again does nothing: batch systems and ``timeout`` send SIGTERM to a process and to
+    its group, and a process that ends for its parent's sake is asked by the parent too.
+
+    Attributes:
+        number: The signal that came; None: none.
+
+    Example:
+        >>> before, end = signal.getsignal(signal.SIGTERM), Termination()
+        >>> _ = signal.signal(signal.SIGTERM, end)
+        >>> try:
+        ...     signal.raise_signal(signal.SIGTERM)
+        ... except KeyboardInterrupt:
+        ...     signal.raise_signal(signal.SIGTERM)
+        >>> _ = signal.signal(signal.SIGTERM, before)
+        >>> end.number
+        <Signals.SIGTERM: 15>
+    """
+
+    number: signal.Signals | None = None
+
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        """Raise KeyboardInterrupt."""
+        if self.number is None:
+            self.number = signal.Signals(number)
+            raise KeyboardInterrupt
+
+    @classmethod
+    def of_worker(cls) -> Self:
+        """Handle what ends a process that another one has started; return the handler."""
+        end = cls()
+        for number in (signal.SIGINT, signal.SIGTERM):  # a shell may let the first be ignored
+            signal.signal(number, end)
+        return end
+
+    def die(self) -> None:
+        """End this process by the signal that came, so that whoever waits for it can tell."""
+        number = self.number or signal.SIGINT
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
 
 
 def interrupt(processes: Iterable[subprocess.Popen[bytes]], seconds: float) -> None:
@@ -88,3 +136,23 @@ def end(process: subprocess.Popen[bytes]) -> None:
     if process.stdin is not None:
         with suppress(BrokenPipeError):
             process.stdin.close()
+
+
+def how_ended(code: int, during: str = "", last: str = "") -> str:
+    """Say in words how a process has ended.
+
+    Args:
+        code: What ``Popen.wait`` returned.
+        during: What the process was at.
+        last: The last line that it wrote on standard error.
+
+    Example:
+        >>> how_ended(-9, " while it trained")
+        'was ended by SIGKILL while it trained, most likely because memory ran out'
+        >>> how_ended(1, " before it was ready", "ImportError: no torch")
+        "ended with exit code 1 before it was ready ('ImportError: no torch')"
+    """
+    if code >= 0:
+        return f"ended with exit code {code}{during}" + (f" ({last!r})" if last else "")
+    why = ", most likely because memory ran out" if code == -signal.SIGKILL else ""
+    return f"was ended by {signal.Signals(-code).name}{during}{why}"

@@ -75,6 +75,16 @@ class Results:
         return read_curves(self.folder)
 
     @cached_property
+    def shown_curves(self) -> pd.DataFrame:
+        """The curves of those settings that a report shows."""
+        from .analysis import shown_settings
+        from .experiments import read_curves
+
+        shown = [folds.index for _, folds in shown_settings(self.folds)]
+        rows = self.folds.index.isin([row for index in shown for row in index])
+        return read_curves(self.folder, of=self.folds[rows])
+
+    @cached_property
     def signals(self) -> pd.DataFrame:
         """A row for each method, data set and layer: the signal before training."""
         from .experiments import read_signals
@@ -132,22 +142,20 @@ class Results:
             The file that was written.
         """
         from . import analysis
+        from .analysis.settings import left_out
 
         path = Path(path) if path is not None else self.report_path
         refuse_folder(path, "report.html")
         match path.suffix:
-            case ".html":
-                return analysis.write_report(
-                    self.folds, self.curves, self.provenance, path, self.signals, self.ceilings
-                )
-            case ".md":
-                return analysis.write_markdown(
-                    self.folds, self.curves, self.provenance, path, self.signals, self.ceilings
-                )
+            case ".html" | ".md":
+                write = analysis.write_report if path.suffix == ".html" else analysis.write_markdown
+                curves = self.shown_curves
+                return write(self.folds, curves, self.provenance, path, self.signals, self.ceilings)
             case ".tex":
-                tables = [
+                tables = [f"% {sentence}\n" for sentence in left_out(self.folds)]
+                tables += [
                     f"% {plain(str(setting))}\n" + analysis.to_latex(analysis.score_table(folds))
-                    for setting, folds in analysis.split_by_setting(self.folds)
+                    for setting, folds in analysis.shown_settings(self.folds)
                 ]
                 text = "\n".join(tables)
             case ".csv":

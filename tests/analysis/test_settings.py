@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from gnn_vpa.analysis import Setting, split_by_setting
+from gnn_vpa.analysis import Setting, shown_settings, split_by_setting
 from gnn_vpa.analysis.once import remembering
 from gnn_vpa.errors import UsageError
 
@@ -99,7 +99,7 @@ def test_while_a_report_is_made_a_frame_is_split_once(
     folds = make_folds({("IMDB-B", "GIN", "vpa"): [0.7]})
 
     def part() -> pd.DataFrame:
-        ((_, found),) = split_by_setting(folds)
+        ((_, found),) = shown_settings(folds)
         return found
 
     assert part() is not part()

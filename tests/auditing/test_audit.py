@@ -110,6 +110,33 @@ def test_without_classes_the_rest_is_told(
     assert said in found.to_html()
 
 
+def test_labels_are_counted_one_by_one(toys: Make) -> None:
+    graphs = toys(3)
+    for number, graph in enumerate(graphs):
+        graph.y = torch.tensor([[number % 2, float("nan") if number == 0 else 1.0]])
+    found = gnn_vpa.audit(graphs)
+    assert found.labels == ((3, 3, 0), (0, 5, 1))
+    assert found.findings[0].text.startswith("The targets are labels of yes or no, not classes")
+    assert "label  0  1  missing\n0      3  3        0\n1      0  5        1" in str(found)
+    assert json.loads(found.to_json())["labels"][1] == {"zeros": 0, "ones": 5, "missing": 1}
+
+
+def test_a_value_for_every_node_is_refused_as_a_run_refuses_it(toys: Make) -> None:
+    (graph, *_) = toys(1, y=torch.tensor([0, 1, 1]), train_mask=torch.ones(3, dtype=torch.bool))
+    with pytest.raises(UsageError, match=r"y has a value for every node.*k_hop_subgraph"):
+        gnn_vpa.audit([graph])
+
+
+def test_minus_one_beside_zero_and_one_is_what_somebody_says_it_is(toys: Make) -> None:
+    graphs = toys(6)
+    for number, graph in enumerate(graphs):
+        graph.y = number % 3 - 1
+    with pytest.raises(UsageError, match="-1 may stand for a missing target"):
+        gnn_vpa.audit(graphs)
+    assert gnn_vpa.audit(graphs, task="classes", baselines=False).classes == (4, 4, 4)
+    assert gnn_vpa.audit(graphs, task="regression").classes is None
+
+
 @pytest.mark.parametrize(("count", "said"), [(6, "The graphs have no"), (1, "Some graphs have no")])
 def test_graphs_of_a_set_may_lack_classes(toys: Make, count: int, said: str) -> None:
     graphs = GraphSet.from_pyg(toys(3), "some")
@@ -138,6 +165,8 @@ def test_a_class_that_is_too_small_for_the_folds_leaves_the_ceiling(toys: Make) 
 def test_one_graph_is_told(toys: Make) -> None:
     found = gnn_vpa.audit(toys(1)[:1])
     assert (found.graphs, found.last.distinct, found.classes) == (1, 1, (1,))
+    assert str(found).startswith("custom: 1 graph\n")
+    assert "1 graphs" not in str(found) + found.to_html() + found._repr_html_()
 
 
 def test_graphs_whose_features_are_not_finite_are_named_and_left_out(toys: Make) -> None:

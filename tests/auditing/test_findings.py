@@ -38,6 +38,7 @@ def audit(**changes: Any) -> Audit:
         features="auto",
         folds=10,
         classes=(500, 500),
+        labels=None,
         rounds=rounds(900, 1000),
         structure=PLAIN,
         columns=COLUMNS,

@@ -35,7 +35,7 @@ def test_the_peer_has_our_losses_and_accuracies(
     protocol, lane = Protocol(epochs=2), Lane(fold, splits(graphs.y)[fold])
     (ours,) = fit(graphs, task, protocol, [lane], dtype=torch.float64)
 
-    key = (graphs.name, task, lane.fold, lane.seed)
+    key = (graphs.seed_source, task, lane.fold, lane.seed)
     with torch.random.fork_rng():
         torch.manual_seed(seed(key, "initial weights"))
         model = peer.GIN(features(graphs).width, graphs.num_classes, dropout=dropout).double()

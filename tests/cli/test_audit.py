@@ -78,6 +78,19 @@ def test_wrong_use_ends_with_a_message(arguments: list[str], message: str) -> No
     assert "Traceback" not in result.output
 
 
+def test_the_task_says_what_minus_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import torch\nfrom torch_geometric.data import Data\n"
+    code += "def graphs():\n    e = torch.tensor([[0, 1], [1, 0]])\n"
+    code += "    return [Data(edge_index=e, num_nodes=2, y=n % 3 - 1) for n in range(6)]\n"
+    (tmp_path / "some_missing.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    refused = _run("some_missing:graphs")
+    assert refused.exit_code == 2
+    assert "--task classes or --task regression" in refused.stderr
+    result = _run("some_missing:graphs", "--task", "classes", "--json", "-")
+    assert json.loads(result.stdout)[0]["classes"] == [2, 2, 2]
+
+
 def test_folds_that_a_class_is_too_small_for_are_told_and_the_rest_too() -> None:
     result = _run("MUTAG", "--folds", "64")
     assert result.exit_code == 0

@@ -27,6 +27,7 @@ def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch)
     remedy = "not installed: pip install 'gnn-vpa[ray]'"
     assert _found()["surely-not-installed"] == remedy
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")  # a narrow terminal wraps the line
     assert remedy in CliRunner().invoke(app, ["info"]).stdout
 
 

@@ -48,6 +48,10 @@ def made(in_channels, out_channels, width=8):
     assert (in_channels, out_channels) == (7, 2)
     return Classifier()
 
+def two(in_channels, out_channels):
+    assert in_channels == 2
+    return Classifier()
+
 def nothing():
     return "no model"
 
@@ -139,9 +143,9 @@ def test_a_function_that_run_takes_is_called_with_the_channels_of_the_data(modul
     result = invoke("MUTAG", "--model", f"{module}:made", "--graphs", 8)
     assert result.exit_code == 0, result.stderr
     assert "gnn.convs.0" in result.stdout
-    failed = invoke("PTC", "--model", f"{module}:made", "--graphs", 8)
+    failed = invoke("MUTAG", "--model", f"{module}:two", "--graphs", 8)
     assert failed.exit_code == 2
-    assert "2 channels, but failed with AssertionError" in failed.stderr
+    assert "7 and 2 channels, but failed with AssertionError" in failed.stderr
 
 
 def test_a_model_of_ones_own_is_trained_by_its_own_loss(module: str) -> None:

@@ -4,16 +4,17 @@ import pytest
 
 from gnn_vpa.experiments import Cell, Selection, Setting
 from gnn_vpa.graphs import Division
+from gnn_vpa.paper import archive_content
 from gnn_vpa.training import Protocol, Task
 
-_CONTENT = "5b996644"
+_CONTENT = archive_content("MUTAG") or ""
 _PLAIN = Cell("MUTAG", Task("gin", "vpa"), content=_CONTENT)
 
 
 @pytest.mark.parametrize(
     ("cell", "key"),
     [
-        (_PLAIN, "20dd3dbe8473ec41"),
+        (_PLAIN, "893fbad3a5148ce1"),
         (
             Cell(
                 "MUTAG",
@@ -23,23 +24,30 @@ _PLAIN = Cell("MUTAG", Task("gin", "vpa"), content=_CONTENT)
                 7,
                 content=_CONTENT,
             ),
-            "ac9bd99e0d12e5c7",
+            "7e02b398a25a865b",
         ),
-        (Cell("MUTAG", Task("wl", "", ""), None, content=_CONTENT), "983e7bc92f5db226"),
-        (Cell("MUTAG", Task("gin", "power(0.3)"), content=_CONTENT), "cf85f149e0d07b4e"),
+        (Cell("MUTAG", Task("wl", "", ""), None, content=_CONTENT), "a11211a258fb726d"),
+        (Cell("MUTAG", Task("gin", "power(0.3)"), content=_CONTENT), "8c77a7afcc04952d"),
         (
             Cell("MUTAG", Task("majority", "", "", "ones"), None, 5, content=_CONTENT),
-            "875170d7606edcb2",
+            "bb7a81ce7a973864",
         ),
         (
             Cell("MUTAG", Task("deep", "sum", options=(("start", "init"),)), content=_CONTENT),
-            "30187e1ffa80eedc",
+            "dc0434737fd63392",
         ),
     ],
     ids=str,
 )
 def test_what_was_there_before_keeps_its_key(cell: Cell, key: str) -> None:
     assert cell.key == key  # as versions before this one have made it
+
+
+def test_seeds_made_of_other_contents_change_the_key() -> None:
+    other = Cell("mine", Task("gin", "vpa"), content="5b996644")
+    assert other.key != other.key_by(1) == "20dd3dbe8473ec41"  # that of version 0.2.0
+    baseline = Cell("mine", Task("wl", "", ""), None, content="5b996644")
+    assert baseline.key == baseline.key_by(1) == "983e7bc92f5db226"  # it has no seeds
 
 
 _SETTINGS = tuple(Setting((), Protocol(learning_rate=rate)) for rate in (0.01, 0.001))

@@ -171,14 +171,14 @@ def test_results_of_format_2_are_read_with_the_same_numbers_and_left_alone(secon
     assert (second / "results.sqlite").read_bytes() == before
 
 
-def test_cells_of_format_2_are_found_finished_by_todays_keys(second: Path) -> None:
+def test_cells_of_format_2_have_the_keys_of_seeds_made_of_names(second: Path) -> None:
     cells = [
         Cell("toy", Task("gin", "vpa"), content="5b996644"),
         Cell("toy", Task("wl", "", ""), None, content="5b996644"),
     ]
-    assert finished(second) == {cell.key for cell in cells}
+    assert finished(second) == {cell.key_by(1) for cell in cells}
     with Store(second) as store:
-        assert store.finished() == {cell.key for cell in cells}
+        assert store.finished() == {cell.key_by(1) for cell in cells}
         assert store._connection.execute("PRAGMA foreign_key_check").fetchall() == []
 
 

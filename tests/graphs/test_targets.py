@@ -70,10 +70,34 @@ def test_values_say_their_kind(values: tuple[object, ...], kind: str, y: list[ob
     )
 )
 def test_there_and_back_through_pyg(values: list[object]) -> None:
-    graphs = made(*values)
+    kind = "classes" if isinstance(values[0], int) else "auto"
+    graphs = made(*values, kind=kind)
     again = GraphSet.from_pyg(graphs.to_pyg(), "again")
     assert again.checksum() == graphs.checksum()
     assert again.class_names == graphs.class_names
+
+
+@pytest.mark.parametrize(
+    ("values", "offered"),
+    [
+        ((-1, 0, 1), "--task classes or --task regression"),
+        ((2, -1, 0, NAN, 1), "--task classes or --task regression"),
+        ((-1.0, 0.0, 1.0), "--task classes or --task regression"),
+        (([1.0, -1.0], [0.0, 1.0]), "--task regression"),
+        (([1, -1], [0, 1]), "--task regression"),
+    ],
+)
+def test_minus_one_beside_zero_and_one_may_be_a_missing_target(
+    values: tuple[object, ...], offered: str
+) -> None:
+    with pytest.raises(UsageError, match=f"-1 may stand for a missing .* learned with {offered}"):
+        made(*values)
+    assert made(*values, kind="regression").kind == "regression"
+
+
+def test_minus_one_is_a_class_beside_one_alone_or_where_classes_are_asked_for() -> None:
+    assert made(-1, 1, -1).y.tolist() == [0, 1, 0]
+    assert made(-1, 0, 1, kind="classes").numbering.classes == (-1, 0, 1)
 
 
 def test_names_of_classes_are_kept_and_count() -> None:

@@ -1,7 +1,10 @@
 """Small models that several tests look at."""
 
-from collections.abc import Callable
+import hashlib
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +17,13 @@ from gnn_vpa.trained import TrainedModel, train_model
 from gnn_vpa.training import Protocol, Task, own
 
 QUICK = Protocol(epochs=2)
+
+
+def signed(config: Mapping[str, Any]) -> bytes:
+    """Return a configuration with its SHA-256 in it, made with zeros in that place."""
+    unsigned = json.dumps({**config, "checksum": "0" * 64}).encode()
+    digest = hashlib.sha256(unsigned).hexdigest().encode()
+    return unsigned.replace(b'"checksum": "' + b"0" * 64, b'"checksum": "' + digest)
 
 
 class Net(nn.Module):

@@ -22,6 +22,12 @@ from gnn_vpa.trained.plain_form import PlainForm
 
 from .conftest import some_graphs
 
+# PyTorch's exporter warns about its own code.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:While compiling:UserWarning"),
+]
+
 ALONE = """
 import sys
 sys.modules["gnn_vpa"] = None  # importing it raises

@@ -107,7 +107,7 @@ def train_one_fold(
     graphs: GraphSet, task: Task, protocol: Protocol, lane: Lane, dtype: torch.dtype
 ) -> np.ndarray:
     """Return the training loss, validation and test score of every epoch."""
-    key = (graphs.name, task, lane.fold, lane.seed)
+    key = (graphs.seed_source, task, lane.fold, lane.seed)
     torch.manual_seed(seed(key, "initial weights"))
     model = model_for(task, graphs).to(dtype)
     x = features(graphs, task.features).matrix().to(dtype)

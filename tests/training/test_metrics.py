@@ -23,6 +23,8 @@ from gnn_vpa.training.metrics import (
     metrics_for,
 )
 
+from .sklearn_metrics import BY_SKLEARN
+
 PAIRS = [
     pytest.param(metric, kind, id=f"{metric.name}-{kind}")
     for metric in METRICS.values()
@@ -65,7 +67,10 @@ def test_every_lane_has_what_scikit_learn_says(metric: Metric, kind: TargetKind)
         values = metric.by_lane(scores, y, mask)
         for lane, value in enumerate(values.tolist()):
             own = mask[lane]
-            expected = metric.of(y[lane][own], scores[lane][own])
+            expected = BY_SKLEARN[metric.name](y[lane][own], scores[lane][own])
+            assert metric.of(y[lane][own], scores[lane][own]) == pytest.approx(
+                expected, abs=1e-12, rel=1e-12, nan_ok=True
+            )
             assert value == pytest.approx(expected, abs=1e-12, rel=1e-12, nan_ok=True)
             if kind != "regression" or scores[lane][own].isfinite().all():
                 assert metric.is_defined(y[lane][own], scores.shape[2]) != math.isnan(expected)

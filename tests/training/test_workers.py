@@ -292,7 +292,7 @@ def test_what_a_killed_process_was_at_is_trained_by_the_others(
     monkeypatch.setattr(Connection, "recv_bytes", received)
     outcomes = fit(toy, TASK, PROTOCOL, lanes, workers=2, progress=kill)
     assert_same(outcomes, expected)
-    assert "most likely killed because memory ran out: going on with 1 process." in caplog.text
+    assert "most likely because memory ran out: going on with 1 process." in caplog.text
 
 
 def test_a_group_that_ends_one_process_after_the_other_is_given_up() -> None:

@@ -43,6 +43,7 @@ from .resampled import Estimate as Estimate
 from .resampled import average as average
 from .resampled import corrected_mean as corrected_mean
 from .settings import Setting as Setting
+from .settings import shown_settings as shown_settings
 from .settings import split_by_setting as split_by_setting
 from .significance import dataset_tests as dataset_tests
 from .significance import overall_tests as overall_tests
@@ -89,6 +90,7 @@ __all__ = [
     "paired_wilcoxon",
     "render_report",
     "score_table",
+    "shown_settings",
     "signal_lines",
     "split_by_setting",
     "standard_error",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..escape import markdown
 from ..files import refuse_folder, write_whole
 from .report import SECTIONS, Part, Pictures, parts
-from .settings import Setting
+from .settings import Setting, left_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +57,7 @@ def write_markdown(
     refuse_folder(path, "report.md")
     pictures = Pictures(path)
     text = "# Ours beside the paper's\n\n"
+    text += "".join(f"{markdown(sentence)}\n\n" for sentence in left_out(folds))
     for part in parts(folds, curves, signals, ceiling):
         text += "" if part.alone else f"## {markdown(_title(part.setting))}\n\n"
         text += sections(part, pictures)

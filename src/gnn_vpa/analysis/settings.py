@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import starmap
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from gnn_vpa.errors import UsageError
 
@@ -16,11 +18,13 @@ from .style import BASELINES
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 RELEASED = "released"
 KEYS = ("dataset", "model", "aggregation", "variant", "features", "fold", "seed")
 #: What sets results apart as well, in frames that have it; without such a column there is nothing.
 MORE_KEYS = ("options", "protocol")
+MOST_SETTINGS = 20  # with 4 methods each: 300 lines in a terminal, 0.4 MB of page
 
 
 @dataclass(frozen=True, order=True)
@@ -111,11 +115,77 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
         >>> [(setting.variant, len(part)) for setting, part in split_by_setting(frame)]
         [('a', 1), ('b', 1)]
     """
-    return iter(_split(frame))
+    return ((setting, frame.iloc[rows]) for setting, rows in _rows(frame).items())
+
+
+def settings_of(frame: pd.DataFrame) -> list[Setting]:
+    """Return the settings of folds or curves, in the order of `split_by_setting`."""
+    return [*_rows(frame)]
 
 
 @once
-def _split(frame: pd.DataFrame) -> list[tuple[Setting, pd.DataFrame]]:
+def _rows(frame: pd.DataFrame) -> dict[Setting, NDArray[np.intp]]:
+    """Return the positions of the rows that belong to each setting."""
+    keys = setting_columns(frame)
+    baseline = frame["model"].isin(BASELINES).to_numpy()
+    own = np.flatnonzero(~baseline | baseline.all())
+    other = np.flatnonzero(baseline)
+    common = ["features", "metric", "division"]
+    shared = keys.iloc[other].groupby(common, sort=False).indices
+    split = {
+        Setting(*key): own[rows]
+        for key, rows in keys.iloc[own].groupby([*keys], sort=False).indices.items()
+    }
+    return {
+        one: np.union1d(split[one], other[shared.get((one.features, one.metric, one.division), [])])
+        for one in sorted(split, key=_rank)
+    }
+
+
+@once
+def shown_settings(folds: pd.DataFrame) -> list[tuple[Setting, pd.DataFrame]]:
+    """Return the parts that a report has room for: all, or the `MOST_SETTINGS` best, best first.
+
+    Settings are ranked by validation score for each data set and model, a setting's score being
+    that of its best aggregation. A setting counts as its best rank.
+
+    Example:
+        >>> import pandas as pd
+        >>> rows = [["MUTAG", "GIN", "vpa", "", "auto", 0, 0, f"K={k}", k / 99] for k in range(99)]
+        >>> folds = pd.DataFrame(rows, columns=[*KEYS, "options", "val_score"])
+        >>> shown = shown_settings(folds)
+        >>> len(shown), shown[0][0].options, shown[1][0].options
+        (20, 'K=98', 'K=97')
+    """
+    rows = _rows(folds)
+    if len(rows) <= MOST_SETTINGS or "val_score" not in folds.columns:
+        return list(split_by_setting(folds))
+    keys, cell = setting_columns(folds), ["dataset", "model"]
+    sign = keys["metric"].map({name: measure(name).sign for name in keys["metric"].unique()})
+    score = (sign * folds["val_score"]).fillna(-math.inf)  # a training that diverged
+    trained = keys.assign(**folds[[*cell, "aggregation"]], score=score)
+    trained = trained[~trained["model"].isin(BASELINES)]
+    means = trained.groupby([*keys, *cell, "aggregation"])["score"].mean()
+    best = means.groupby([*keys, *cell]).max()
+    rivals = best.groupby([*cell, "features", "metric", "division"])
+    place = rivals.rank(ascending=False, method="min").groupby([*keys]).min().to_dict()
+    ranked = sorted(rows, key=lambda setting: place.get(astuple(setting), math.inf))
+    return [(setting, folds.iloc[rows[setting]]) for setting in ranked[:MOST_SETTINGS]]
+
+
+def left_out(folds: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on the settings that `shown_settings` leaves out; none if it shows all."""
+    count = len(settings_of(folds))
+    if more := count - len(shown_settings(folds)):
+        yield (
+            f"{more:,} of {count:,} settings are left out here. Those shown have the best "
+            "validation scores of each model on each data set. The folds of all settings are in "
+            "the CSV: gnn-vpa report RUN --format csv."
+        )
+
+
+def setting_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the setting of each row: a column for each field of `Setting`, in the same order."""
     require_columns(frame, KEYS)
     # Curves have many rows and few distinct ones, so each of those is looked up once.
     of_pair = frame.groupby(["dataset", "features"], sort=False, dropna=False, observed=True)
@@ -125,17 +195,7 @@ def _split(frame: pd.DataFrame) -> list[tuple[Setting, pd.DataFrame]]:
     features = [canonical[number] for number in of_pair.ngroup()]
     division = frame["division"].fillna("") if "division" in frame.columns else ""
     keys = frame[["variant"]].assign(features=features, **more, metric=metrics(frame))
-    keys = keys.assign(division=division)
-    baseline = frame["model"].isin(BASELINES)
-    distinct = (keys if baseline.all() else keys[~baseline]).drop_duplicates()
-    found = []
-    for setting in sorted(starmap(Setting, distinct.to_numpy().tolist()), key=_rank):
-        same = (keys["features"] == setting.features) & (keys["metric"] == setting.metric)
-        same &= keys["division"] == setting.division
-        for name in ("variant", *MORE_KEYS):
-            same &= baseline | (keys[name] == getattr(setting, name))
-        found.append((setting, frame[same]))
-    return found
+    return keys.assign(division=division)
 
 
 def ceilings_of(

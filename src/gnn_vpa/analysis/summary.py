@@ -11,7 +11,7 @@ from .format import count
 from .measure import measure_of
 from .once import once
 from .resampled import per_train
-from .settings import KEYS, Setting, require_columns, split_by_setting
+from .settings import KEYS, Setting, require_columns, settings_of
 from .style import BASELINES, method_label
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def only_setting(folds: pd.DataFrame) -> Setting:
         >>> print(only_setting(pd.DataFrame(columns=KEYS)))
         models as released, the data's own node features
     """
-    settings = [setting for setting, _ in split_by_setting(folds)]
+    settings = settings_of(folds)
     if len(settings) > 1:
         raise UsageError(
             f"the folds were made under {len(settings)} settings "

@@ -10,11 +10,12 @@ from ..errors import UsageError
 from ..graphs import Ceiling, FeatureKind, GraphSet, Split, alike, splits
 from ..graphs import features as features_of
 from ..graphs.alike import members, node_kinds, right_at_best
+from ..graphs.targets import MISSING
 from ..spelling import whole_number
 from ._baselines import MOST_GRAPHS, fit_baselines
 from ._columns import columns_of
 from ._given import ONE_CLASS, Source, given
-from ._record import Audit, Round
+from ._record import Audit, Label, Round
 from ._structure import structure_of
 from ._twins import twins_of
 from ._variance import expected_variances
@@ -23,6 +24,7 @@ from ._variance import expected_variances
 def audit(
     data: Source,
     *,
+    task: str = "auto",
     features: str = "auto",
     folds: int = 10,
     rounds: int = 5,
@@ -40,6 +42,7 @@ def audit(
         data: A name, the path of a TU archive or `module:function`, see `gnn_vpa.graphs.load`; or
             the graphs: a `GraphSet`, a list of PyG `Data` objects or a data set of PyG. Own graphs
             may be without labels.
+        task: What the targets are: auto, classes, labels or regression.
         features: Node features: auto, ones, degree or labels.
         folds: Number of folds.
         rounds: The largest number of rounds of message passing.
@@ -55,6 +58,8 @@ def audit(
         >>> found.classes, found.rounds[0].distinct, found.last.distinct
         ((63, 125), 77, 175)
     """
+    from ..experiments.asked import target_of  # it loads slowly
+
     if features not in get_args(FeatureKind):
         known = ", ".join(get_args(FeatureKind))
         raise UsageError(f"features: expected one of {known}, got {features!r}")
@@ -64,7 +69,7 @@ def audit(
     folds = whole_number(folds, "folds", least=2)
     kind = cast(FeatureKind, features)
 
-    graphs, without_classes, not_finite = given(data, data_dir)
+    graphs, without_classes, not_finite = given(data, data_dir, target_of(None, task).kind)
     own = features_of(graphs, kind)
     untold = []
     y, parts = None, None
@@ -88,6 +93,7 @@ def audit(
         features=kind,
         folds=None if parts is None else folds,
         classes=_class_sizes(graphs, without_classes),
+        labels=_label_sizes(graphs.y) if graphs.kind == "labels" else None,
         rounds=tuple(
             _round(number, kinds, y, parts)
             for number, kinds in enumerate(alike(graphs, kind, rounds))
@@ -105,6 +111,11 @@ def _class_sizes(graphs: GraphSet, without_classes: str | None) -> tuple[int, ..
     if without_classes not in (None, ONE_CLASS):
         return None
     return tuple(graphs.y.bincount().tolist())
+
+
+def _label_sizes(y: Tensor) -> tuple[Label, ...]:
+    columns = zip(*((y == value).sum(dim=0).tolist() for value in (0, 1, MISSING)), strict=True)
+    return tuple(Label(*counts) for counts in columns)
 
 
 def _round(number: int, kinds: Tensor, y: Tensor | None, folds: Sequence[Split] | None) -> Round:

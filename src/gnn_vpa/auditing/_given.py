@@ -2,25 +2,26 @@
 
 import copy
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ..errors import UsageError
-from ..graphs import GraphSet, load
+from ..graphs import GraphSet, TargetKind, load
 from ..graphs.load import name_of
 from ..graphs.reference import call_reference
-from ..graphs.targets import known
+from ..graphs.targets import NO_TARGET, known
 
 Source = str | os.PathLike[str] | GraphSet | Iterable[Data]
 
 UNLABELLED = "the graphs have no labels"
 PARTLY_LABELLED = "some graphs have no label"
 NO_CLASSES = "the labels are numbers, not classes"
+LABELS = "the targets are labels of yes or no, not classes"
 ONE_CLASS = "all graphs are of one class"
 
 
@@ -38,14 +39,18 @@ class Given(NamedTuple):
     not_finite: tuple[int, ...] = ()
 
 
-def given(data: Source, data_dir: str | os.PathLike[str] | None = None) -> Given:
+def given(
+    data: Source,
+    data_dir: str | os.PathLike[str] | None = None,
+    task: TargetKind | Literal["auto"] = "auto",
+) -> Given:
     """Load what `gnn_vpa.graphs.load` does, and one's own graphs without classes as well."""
     if isinstance(data, str) and _is_reference(data):
-        return _own(_listed(call_reference(data, "a list of PyG Data objects"), data), data)
+        return _own(_listed(call_reference(data, "a list of PyG Data objects"), data), data, task)
     if isinstance(data, str | os.PathLike | GraphSet):
-        graphs = load(data, data_dir, target="")  # what is missing is among the findings
-        return Given(graphs, _without_classes(graphs.y))
-    return _own(_listed(data, "data"), name_of(data))
+        graphs = load(data, data_dir, NO_TARGET, task)  # what is missing is among the findings
+        return Given(graphs, _without_classes(graphs))
+    return _own(_listed(data, "data"), name_of(data), task)
 
 
 def _is_reference(text: str) -> bool:
@@ -62,43 +67,35 @@ def _listed(graphs: object, what: str) -> list[Data]:
     return list(graphs)
 
 
-def _own(graphs: list[Data], name: str = "custom") -> Given:
+def _own(graphs: list[Data], name: str, task: TargetKind | Literal["auto"]) -> Given:
     if not all(isinstance(graph, Data) for graph in graphs) or not graphs:
         return Given(GraphSet.from_pyg(graphs, name), None)  # says what is wrong with which
-    reason = _reason([graph.y for graph in graphs])
-    if reason is not None:
-        graphs = [_with(graph, y=0) for graph in graphs]
+    target = NO_TARGET if all(graph.y is None for graph in graphs) else "y"
     broken = tuple(number for number, graph in enumerate(graphs) if _not_finite(graph))
     if broken:
-        GraphSet.from_pyg([_mended(graph) for graph in graphs], name)  # other faults come first
+        mended = [_mended(graph) for graph in graphs]
+        GraphSet.from_pyg(mended, name, target, task)  # other faults come first
         if len(broken) == len(graphs):
             raise UsageError(
                 f"{name}: every graph has a feature that is not finite: look at how they are made"
             )
     left = set(broken)
-    made = GraphSet.from_pyg([g for number, g in enumerate(graphs) if number not in left], name)
-    return Given(made, reason or _without_classes(made.y), broken)
+    whole = [graph for number, graph in enumerate(graphs) if number not in left]
+    made = GraphSet.from_pyg(whole, name, target, task)
+    return Given(made, _without_classes(made), broken)
 
 
-def _without_classes(y: Tensor) -> str | None:
-    if y.dim() != 1 or y.is_floating_point():
-        return NO_CLASSES
-    there = known(y)
-    if not bool(there.all()):
-        return PARTLY_LABELLED if bool(there.any()) else UNLABELLED
-    return ONE_CLASS if bool((y == y[:1]).all()) else None
-
-
-def _reason(labels: Sequence[object]) -> str | None:
-    """Say why labels are no classes, where none of them is one."""
-    if all(y is None for y in labels):
+def _without_classes(graphs: GraphSet) -> str | None:
+    y, there = graphs.y, known(graphs.y)
+    if not bool(there.any()):
         return UNLABELLED
-    if all(
-        isinstance(y, float) or (isinstance(y, Tensor) and (y.is_floating_point() or y.numel() > 1))
-        for y in labels
-    ):
+    if graphs.kind == "regression":
         return NO_CLASSES
-    return None
+    if graphs.kind == "labels":
+        return LABELS
+    if not bool(there.all()):
+        return PARTLY_LABELLED
+    return ONE_CLASS if bool((y == y[:1]).all()) else None
 
 
 def _not_finite(graph: Data) -> bool:

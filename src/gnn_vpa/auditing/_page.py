@@ -48,7 +48,7 @@ def render(audits: Sequence[Audit]) -> str:
 def piece(audit: Audit) -> str:
     """Return the sentences and the tables as a piece of a notebook."""
     said = "".join(f"<li>{html(finding.text)}</li>" for finding in audit.findings)
-    parts = [f"<p><b>{html(audit.name)}</b>: {audit.graphs:,} graphs</p><ul>{said}</ul>"]
+    parts = [f"<p><b>{html(audit.name)}</b>: {many(audit.graphs, 'graph')}</p><ul>{said}</ul>"]
     for table in tables(audit):
         head = "".join(f"<th>{html(cell)}</th>" for cell in table.header)
         rows = ["".join(f"<td>{html(cell)}</td>" for cell in row) for row in table.rows]
@@ -63,7 +63,7 @@ def piece(audit: Audit) -> str:
 def _parts(audit: Audit) -> dict[str, Any]:
     return {
         "name": audit.name,
-        "graphs": audit.graphs,
+        "graphs": many(audit.graphs, "graph"),
         "content": audit.content,
         "matters": [finding.text for finding in audit.findings if finding.matters],
         "others": [finding.text for finding in audit.findings if not finding.matters],

@@ -39,6 +39,19 @@ class Finding(NamedTuple):
     matters: bool
 
 
+class Label(NamedTuple):
+    """How many graphs have a label, how many do not, and of how many that is missing.
+
+    Example:
+        >>> Label(zeros=5, ones=3, missing=2).ones
+        3
+    """
+
+    zeros: int
+    ones: int
+    missing: int
+
+
 class Round(NamedTuple):
     """What networks of so many rounds can do.
 
@@ -96,6 +109,7 @@ class Audit:
         features: Kind of node features.
         folds: Number of folds; None where there are none.
         classes: Members of each class; None where there are no classes.
+        labels: What the graphs have of each label; None where there are no labels.
         rounds: What networks of 0, 1, ... rounds can do.
         structure: Sizes, degrees and odd edges.
         columns: Node features.
@@ -119,6 +133,7 @@ class Audit:
     features: str
     folds: int | None
     classes: tuple[int, ...] | None
+    labels: tuple[Label, ...] | None
     rounds: tuple[Round, ...]
     structure: Structure
     columns: Columns

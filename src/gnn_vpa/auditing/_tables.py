@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ._numbers import MISSING, number, percent
+from ._numbers import MISSING, many, number, percent
 from ._record import Audit
 from ._structure import Spread
 
@@ -21,7 +21,8 @@ class Table(NamedTuple):
 
 def tables(audit: Audit) -> list[Table]:
     """Return the tables that there is something to put in."""
-    return [*_rounds(audit), *_baselines(audit), *_classes(audit), *_graphs(audit), *_layers(audit)]
+    made = (_rounds, _baselines, _classes, _labels, _graphs, _layers)
+    return [table for tables_of in made for table in tables_of(audit)]
 
 
 def overview(audits: Sequence[Audit]) -> Table:
@@ -72,7 +73,7 @@ def _rounds(audit: Audit) -> Iterator[Table]:
         "What networks can know, by rounds of message passing",
         header,
         rows,
-        f"distinct: of {audit.graphs:,} graphs, those told apart. contradictory: graphs that "
+        f"distinct: of {many(audit.graphs, 'graph')}, those told apart. contradictory: graphs that "
         "cannot be told from one of another class. In percent: the best accuracy on all graphs; "
         "test graphs with a twin in training or validation; the accuracy of copying its label, or "
         "guessing the majority class where there is none.",
@@ -98,6 +99,15 @@ def _classes(audit: Audit) -> Iterator[Table]:
             for number, count in enumerate(audit.classes)
         ]
         yield Table("Classes", ("class", "graphs", "%"), rows)
+
+
+def _labels(audit: Audit) -> Iterator[Table]:
+    if audit.labels is not None:
+        rows = [
+            [str(number), *(f"{count:,}" for count in label)]
+            for number, label in enumerate(audit.labels)
+        ]
+        yield Table("Labels, by number of graphs", ("label", "0", "1", "missing"), rows)
 
 
 def _graphs(audit: Audit) -> Iterator[Table]:

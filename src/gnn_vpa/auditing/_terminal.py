@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..escape import plain as one_line
+from ._numbers import many
 from ._tables import Table, tables
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _WIDTH = 100
 
 def plain(audit: Audit) -> str:
     """Return all of an audit as text."""
-    head = [f"{one_line(audit.name)}: {audit.graphs:,} graphs", *sentences(audit)]
+    head = [f"{one_line(audit.name)}: {many(audit.graphs, 'graph')}", *sentences(audit)]
     return "\n\n".join(["\n".join(head), *(plain_table(table) for table in tables(audit))])
 
 
@@ -56,7 +57,7 @@ def drawn(audit: Audit) -> Iterator[RenderableType]:
     """Yield what rich shows of an audit."""
     from rich.text import Text
 
-    yield Text(f"{one_line(audit.name)}: {audit.graphs:,} graphs", style="bold")
+    yield Text(f"{one_line(audit.name)}: {many(audit.graphs, 'graph')}", style="bold")
     for finding in audit.findings:
         yield _bullet(one_line(finding.text), finding.matters)
     for table in tables(audit):

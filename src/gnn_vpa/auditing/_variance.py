@@ -8,6 +8,7 @@ from torch import Tensor
 from ..aggregations import operators
 from ..graphs import FeatureKind, GraphSet, features
 from ..nn import Model, build_model
+from ..random_state import seeded
 from ..signal import LayerSignal, average_signals, sample, signal_by_layer
 
 # A sample has about so many graphs, nodes and edges, and numbers in its features, at most.
@@ -65,7 +66,7 @@ def _sample_size(graphs: GraphSet, width: int) -> int:
 def _network(in_channels: int, aggr: str, layers: int, seed: int) -> Model:
     """Return a GCN without the node's own term, with weights of variance gain / fan-in."""
     draw = torch.Generator().manual_seed(seed)
-    with torch.random.fork_rng(devices=[]):
+    with seeded():
         model = build_model("gcn", in_channels, 2, aggr, depth=layers).double()
     for number, layer in enumerate(model.terms()):
         gain = 1.0 if number == 0 else 2.0  # a ReLU halves the mean square of what it is given

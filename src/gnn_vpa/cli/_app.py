@@ -1,11 +1,14 @@
 """The root command: what is common to all commands, and the list of them."""
 
+import signal
+import sys
 from typing import Annotated
 
 import typer
 
 import gnn_vpa
 
+from ..processes import Termination
 from ._errors import ExplainingGroup
 from .audit import audit
 from .data import app as data
@@ -47,7 +50,9 @@ app.add_typer(data, name="data")
 def main() -> None:
     """Run the command line and end the process with its exit code.
 
-    0: done. 1: something went wrong, and the message says what. 2: wrong use. 130: interrupted.
+    0: done. 1: something went wrong, and the message says what. 2: wrong use. 130: interrupted by
+    Ctrl-C. 143: by SIGTERM, which batch systems and containers send; commands end by it in the same
+    way.
 
     Example:
         >>> import sys
@@ -56,7 +61,16 @@ def main() -> None:
         Traceback (most recent call last):
         SystemExit: 0
     """
-    app(prog_name="gnn-vpa")
+    end = Termination()
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        app(prog_name="gnn-vpa")
+    except SystemExit as left:
+        if end.number is not None and left.code == 130:
+            sys.exit(128 + end.number)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _print_version(wanted: bool) -> None:

@@ -85,7 +85,7 @@ def execute(
 
 def print_results(results: "Results") -> None:
     """Print the answer, then every cell of a run beside the paper's, and what else came out."""
-    from gnn_vpa.analysis import findings, score_table, split_by_setting
+    from gnn_vpa.analysis import findings, score_table, shown_settings, split_by_setting
     from gnn_vpa.analysis.format import capital
     from gnn_vpa.analysis.remarks import remarks
     from gnn_vpa.analysis.report.sections.chosen import HEADER, chosen_rows
@@ -93,8 +93,8 @@ def print_results(results: "Results") -> None:
     from ._answer import print_answer
 
     print_answer(results.answer)
-    curves = dict(split_by_setting(results.curves))
-    settings = list(split_by_setting(results.folds))
+    curves = dict(split_by_setting(results.shown_curves))
+    settings = shown_settings(results.folds)
     for setting, folds in settings:
         table = score_table(folds)
         columns = list(table.datasets)
@@ -112,7 +112,7 @@ def print_results(results: "Results") -> None:
         for sentence in findings(folds):
             prose(sentence)
         if len(header) > 3:
-            for remark in remarks(setting, folds, curves.get(setting, results.curves[:0])):
+            for remark in remarks(setting, folds, curves.get(setting, results.shown_curves[:0])):
                 prose(remark)
 
 

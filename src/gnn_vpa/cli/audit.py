@@ -10,6 +10,7 @@ import typer
 from ..files import write_whole
 from ._console import console, progress, say
 from ._options import DataDirOption, check_file
+from ._training_options import TaskKind
 
 if TYPE_CHECKING:
     from ..auditing import Audit
@@ -25,6 +26,9 @@ def audit(
             help="Names, TU archives, or module:function that returns PyG graphs.",
         ),
     ],
+    task: Annotated[
+        TaskKind, typer.Option(help="What the targets are; auto: as they look.")
+    ] = TaskKind.auto,
     features: Annotated[
         _Features, typer.Option(help="Node features; auto: the data's own, else ones.")
     ] = _Features.auto,
@@ -75,6 +79,7 @@ def audit(
             with progress(f"Auditing {name}{place}"):
                 found = tell(
                     name,
+                    task=task.value,
                     features=features.value,
                     folds=folds,
                     rounds=rounds,

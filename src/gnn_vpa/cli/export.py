@@ -1,5 +1,6 @@
 """``gnn-vpa export``: a model as a program that runs without gnn-vpa."""
 
+import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, cast
@@ -43,6 +44,7 @@ def export(
     from ..trained.exporting import Format as Name
 
     trained = open_single(model, factory)
-    with progress(f"Exporting {model}"):
+    with progress(f"Exporting {model}"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's exporter warns about its own code
         export_model(trained, out, cast("Name", format_.value))
     say(f"Wrote {out}")

@@ -86,13 +86,11 @@ def probe(
             check_file(file, f"signal.{_LIKE[option]}", option)
     if plot is not None and plot.suffix not in _PICTURES:
         raise UsageError(f"--plot {plot} must end in {', '.join(_PICTURES)}")
-    import torch
-
     from ..experiments import resolve_device
+    from ..random_state import seeded
 
     where = resolve_device(device)
-    torch.manual_seed(seed)  # of dropout
-    with current(where):
+    with seeded(seed), current(where):  # of dropout
         subject = _subject(
             dataset, model, aggr, data_dir, graphs, seed, features.value, where, variant.value,
             every_batch=train > 0,

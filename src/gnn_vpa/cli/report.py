@@ -42,6 +42,7 @@ def report(
 
       gnn-vpa report runs/paper --record .
     """
+    from gnn_vpa.analysis.once import remembering
     from gnn_vpa.results import FORMATS, Results
 
     from ._experiment import print_results
@@ -49,11 +50,12 @@ def report(
     if unknown := [name for name in listed(formats) if name not in FORMATS]:
         raise UsageError(f"--format: {unknown[0]!r} is unknown: use {', '.join(FORMATS)}")
     results = Results(run)
-    print_results(results)
-    if record is not None:
-        say(f"Wrote {results.record(record)}")
-        return
-    folder = results.folder
-    paths = [out] if out else [folder / f"report.{ending}" for ending in listed(formats)]
-    for path in paths:
-        say(f"Wrote {results.report(path)}")
+    with remembering():
+        print_results(results)
+        if record is not None:
+            say(f"Wrote {results.record(record)}")
+            return
+        folder = results.folder
+        paths = [out] if out else [folder / f"report.{ending}" for ending in listed(formats)]
+        for path in paths:
+            say(f"Wrote {results.report(path)}")

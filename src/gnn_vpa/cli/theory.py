@@ -102,12 +102,10 @@ def theory(
 def _signals(
     model: str, aggr: str, sampled: "Sample", seed: int, options: dict[str, int]
 ) -> list["LayerSignal"]:
-    import torch
-
     from ..nn import build_model
+    from ..random_state import seeded
     from ..signal import signal_by_layer
 
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         built = build_model(model, sampled.x.shape[1], 2, aggr, **options)  # type: ignore[arg-type]
     return signal_by_layer(built, *sampled)

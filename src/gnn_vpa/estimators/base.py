@@ -176,8 +176,6 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def take(self, learned: Learned, model: TrainedModel) -> Self:
         """Take over a model that was trained."""
-        data = replace(model.record.data, name=learned.name)
-        model.record = replace(model.record, data=data)
         if learned.classes is not None:
             of_time = learned.classes.dtype.kind in "mM"  # which Python might have as plain numbers
             classes = list(learned.classes) if of_time else learned.classes.tolist()
@@ -236,6 +234,8 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             if not 0 <= given <= _MAX_SEED:
                 raise UsageError(f"random_state: expected 0 to {_MAX_SEED}, got {given}")
             return int(given)
+        if given is None:  # NumPy's global generator is the user's
+            return int(np.random.default_rng().integers(np.iinfo(np.int32).max))
         return int(check_random_state(given).randint(np.iinfo(np.int32).max))
 
 

@@ -19,8 +19,8 @@ from ..trained import target_of
 
 Graphs = str | GraphSet | Iterable[Data]
 
-# A lane's random numbers depend on the data set's name: with one name for all, the same
-# random_state trains the same weights whatever a list of graphs, or a part of it, is called.
+# The seeds of a lane depend on the data: with one name for all, the same random_state starts from
+# the same weights in a part of the graphs as in all of them, as cross-validation in lanes needs.
 NAME = "graphs"
 
 
@@ -28,7 +28,6 @@ class Learned(NamedTuple):
     """Graphs with what is to be learned of them."""
 
     graphs: GraphSet
-    name: str  # what the user's data set is called
     classes: NDArray[np.generic] | None = None  # the label of each class, in ascending order
 
 
@@ -51,7 +50,7 @@ def classes_in(X: Graphs, y: ArrayLike | None) -> Learned:
                 "GraphRegressor, or give classes as y"
             )
         if graphs.kind == "labels" and graphs.y.shape[1] > 1:
-            return Learned(_named(graphs), graphs.name)
+            return Learned(_named(graphs))
         own = graphs.y.flatten()  # a single label has two classes, as scikit-learn sees it
         there = known(own)
         labels = own[there].numpy()
@@ -62,7 +61,7 @@ def classes_in(X: Graphs, y: ArrayLike | None) -> Learned:
         _check_all_there(given)
         kind = type_of_target(given, input_name="y")
         if kind == "multilabel-indicator":
-            return Learned(_with_y(graphs, torch.tensor(given, dtype=torch.int8)), graphs.name)
+            return Learned(_with_y(graphs, torch.tensor(given, dtype=torch.int8)))
         if kind not in ("binary", "multiclass"):
             raise UsageError(
                 f"y is {kind}, and GraphClassifier learns classes, or labels [graphs, T] of 0 and "
@@ -77,7 +76,7 @@ def classes_in(X: Graphs, y: ArrayLike | None) -> Learned:
         raise UsageError(f"{graphs.name}: {found}, and two classes are the least to learn")
     numbered = torch.full((len(there),), MISSING)
     numbered[there] = torch.from_numpy(codes)
-    return Learned(_with_y(graphs, numbered), graphs.name, classes)
+    return Learned(_with_y(graphs, numbered), classes)
 
 
 def numbers_in(X: Graphs, y: ArrayLike | None) -> Learned:
@@ -93,7 +92,7 @@ def numbers_in(X: Graphs, y: ArrayLike | None) -> Learned:
     """
     if y is None:
         graphs = load(X, kind="regression")
-        return Learned(_named(graphs), graphs.name)
+        return Learned(_named(graphs))
     graphs = _without_target(X)
     given = _array(y)
     _check_all_there(given)
@@ -102,7 +101,7 @@ def numbers_in(X: Graphs, y: ArrayLike | None) -> Learned:
         numbers = narrowed(table.reshape(len(table), -1))
     except ValueError as error:
         raise UsageError(f"y: GraphRegressor learns numbers, and {error}") from None
-    return Learned(_with_y(graphs, numbers), graphs.name)
+    return Learned(_with_y(graphs, numbers))
 
 
 def graphs_in(X: Graphs) -> GraphSet | Iterable[Data]:
@@ -125,8 +124,8 @@ def labels_of(learned: Learned) -> NDArray[Any]:
     y = learned.graphs.y
     if not bool(known(y).all()):
         raise UsageError(
-            f"{learned.name}: some targets are missing, and of these graphs nothing can be said: "
-            "leave them out"
+            f"{learned.graphs.name}: some targets are missing, and of these graphs nothing can be "
+            "said: leave them out"
         )
     return y.numpy() if learned.classes is None else learned.classes[y.numpy()]
 
@@ -194,4 +193,4 @@ def _with_y(graphs: GraphSet, y: Tensor) -> GraphSet:
 
 
 def _named(graphs: GraphSet) -> GraphSet:
-    return replace(graphs, name=NAME, columns={})
+    return replace(graphs, seed_name=NAME, columns={})

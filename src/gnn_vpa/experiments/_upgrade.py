@@ -61,14 +61,15 @@ def _belong_to_contents(connection: sqlite3.Connection) -> None:
     for values in cursor.fetchall():
         row = dict(zip(columns, values, strict=True))
         cell = Cell.of_row({**row, **_present(row), "content": row["checksum"]})
-        if (same := by_key.setdefault(cell.key, cell)) is not cell:
+        key = cell.key_by(1)
+        if (same := by_key.setdefault(key, cell)) is not cell:
             _log.warning("%s is left out: on the same data there is %s already", cell, same)
             connection.execute("DELETE FROM folds WHERE cell = ?", (row["id"],))
             connection.execute("DELETE FROM cells WHERE id = ?", (row["id"],))
             continue
         connection.execute(
             "UPDATE cells SET key = ?, dataset = ? WHERE id = ?",
-            (cell.key, row["checksum"], row["id"]),
+            (key, row["checksum"], row["id"]),
         )
     connection.execute("ALTER TABLE cells RENAME COLUMN dataset TO content")
     datasets = connection.execute(

@@ -113,7 +113,7 @@ def _svm(
             train, valid, test = (part.numpy() for part in split)
             seen, chosen, tested = (kernel[np.ix_(part, train)] for part in (train, valid, test))
             for penalty in _PENALTIES:
-                machine = SVC(C=penalty, kernel="precomputed", cache_size=500)
+                machine = SVC(C=penalty, kernel="precomputed", cache_size=500, random_state=0)
                 machine.fit(seen, labels[train])
                 predicted = torch.from_numpy(machine.predict(chosen))
                 worth = score(metric, y[split.valid], predicted, graphs.num_classes)

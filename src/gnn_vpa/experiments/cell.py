@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..errors import GnnVpaError
 from ..graphs import Division, GraphSet, TargetKind
+from ..paper import archive_with
 from ..training import Protocol, Task
 from .selection import Selection
 
@@ -169,6 +170,13 @@ class Cell:
             >>> cell.key == Cell("PTC", Task("gin", "vpa"), content="64a17008").key
             False
         """
+        return self.key_by(2)
+
+    def key_by(self, rule: int) -> str:
+        """Return the key of the cell with seeds by a rule: 1, the data's name; 2, their content.
+
+        Benchmarks of the paper have their name in place of their content, and so one key.
+        """
         if not self.content:
             raise GnnVpaError(f"{self}: the data are not known yet, take cells from identify")
         task = asdict(self.task)
@@ -187,6 +195,8 @@ class Cell:
             parts["division"] = self.division.name
         if self.protocol is None and self.metric != "accuracy":
             parts["metric"] = self.metric  # of a training the protocol has it
+        if rule > 1 and self.protocol is not None and archive_with(self.content) is None:
+            parts["seeds"] = rule
         if self.selection is not None:
             del parts["protocol"]
             parts["selection"] = self.selection.described()

@@ -119,8 +119,12 @@ def _scores(folder: str | Path, rows: list[dict[str, Any]]) -> list[str]:
     return [f"test_{name}" for name in METRICS if name in found]
 
 
-def read_curves(folder: str | Path) -> pd.DataFrame:
+def read_curves(folder: str | Path, *, of: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return a row for each fold and epoch: training loss, validation and test score.
+
+    Args:
+        folder: The run's folder.
+        of: Some rows of `read_folds`: return the curves of these folds alone.
 
     Example:
         >>> import tempfile
@@ -133,6 +137,9 @@ def read_curves(folder: str | Path) -> pd.DataFrame:
     import pandas as pd
 
     rows = _rows(folder)
+    if of is not None:
+        wanted = set(of[[*_KEYS]].itertuples(index=False, name=None))
+        rows = [row for row in rows if tuple(row[key] for key in _KEYS) in wanted]
     curves = {
         name: [_curve(folder, row, stored) for row in rows] for stored, name in _CURVES.items()
     }

@@ -11,6 +11,7 @@ from ..aggregations import aggregation
 from ..errors import UsageError
 from ..graphs import FeatureKind
 from ..nn import MODELS
+from ..random_state import seeded
 from ..training import Task, own
 from .settings import CONTROLS, check_option, option_grid
 
@@ -196,7 +197,7 @@ def _can_be_built(tasks: Sequence[Task], left_out: list[str]) -> bool:
             with torch.device("meta"):
                 task.build(in_channels=1, num_classes=2)
             continue
-        with torch.random.fork_rng(devices=[]):
+        with seeded():
             try:
                 own.build(task, in_channels=8, out_channels=2)
             except UsageError as error:

@@ -45,7 +45,8 @@ _ROOM = 16 * 10**9  # bytes of a GPU for each process: the paper's largest group
 _PROBE = Path(__file__).with_name("_gpu_probe.py")
 _PATIENCE_S = 60.0  # for the service to begin, or to end
 # It waits for the end of whoever has started it, however that comes, and takes the service away.
-_GUARD = 'read -r _; echo quit | "$0"; rm -rf -- "$1"'
+# Batch systems send SIGTERM to all processes of a job: it is still needed then.
+_GUARD = 'trap "" TERM; read -r _; echo quit | "$0"; rm -rf -- "$1"'
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ Here it is found or started, and what travels to its nodes is packed; `ray_pool.
 """
 
 import os
+import signal
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any, Literal
 
 from ..errors import UsageError
 from ..host import Host
+from ..processes import Termination
 from ..training import own
 from .cell import Cell
 from .dispatch import Pool
@@ -64,7 +66,10 @@ def connected(
             )
         yield RayCluster(carries_code=False)
         return
+    before = signal.getsignal(signal.SIGTERM)
     _connect(ray, asked, dict(runtime_env or {}))
+    if isinstance(before, Termination):  # Ray puts a handler in its place
+        signal.signal(signal.SIGTERM, before)
     try:
         yield RayCluster(carries_code=bool({"working_dir", "py_modules"} & {*(runtime_env or {})}))
     finally:

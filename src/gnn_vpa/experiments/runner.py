@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import RLock
 
 from ..errors import UsageError
 from ..graphs import GraphSet, features
@@ -42,6 +43,7 @@ from .workers import Assistants, Order, Team, single_thread
 
 _POLL_S = 0.5
 _PATIENT = 10  # looks, until what is left of another's group is taken
+_USERS_RUN = RLock()
 
 
 def run_grid(
@@ -102,11 +104,19 @@ def run_grid(
     devices = resolve_devices(device) if cluster is None else [cluster.device(device)]
     checkpoints = Path(out) / CHECKPOINTS
     with ExitStack() as stack:
+        if users := [cell.model for cell in cells if cell.task.source]:
+            if not _USERS_RUN.acquire(blocking=False):
+                raise UsageError(
+                    f"{users[0]}: another thread of this process is running a user's model, and "
+                    "both would draw from the same global generators: wait until it has ended, or "
+                    "start this run in a process of its own"
+                )
+            stack.callback(_USERS_RUN.release)
         here = cells if cluster is None else []
         standby, sooner = stack.enter_context(ahead(here, out, devices, workers))
         found = identify(cells, data_dir, dataset_names(out))
         # What is refused leaves no folder behind.
-        pending = _checked(found, set() if fresh else finished_in(out))
+        pending = _checked(found, set() if fresh else finished_in(out), out)
         trained = [(cell.task, cell.protocol) for cell in pending if cell.protocol is not None]
         check_precision(trained, is_gpu=devices[0].startswith("cuda"))
         store = stack.enter_context(Store(out))
@@ -304,10 +314,16 @@ class _Worker:
         )
 
 
-def _checked(found: Identified, finished: set[str]) -> list[Cell]:
+def _checked(found: Identified, finished: set[str], out: str | Path) -> list[Cell]:
     """Return the cells that are not finished, if the data of all of them are there and fit."""
     pending = [cell for cell in found.cells if cell.key not in finished]
     for cell in pending:
+        if cell.key_by(1) in finished:
+            raise UsageError(
+                f"{out} has results of {cell} with seeds made of the data set's name, as gnn-vpa "
+                "0.2.0 made them; now they are made of its content, and the numbers are others: "
+                "name another folder for the results"
+            )
         if cell.content in found.absent:
             raise found.absent[cell.content]
     _check(pending, found.data)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import GnnVpaError
 from ..graphs import GraphSet, load
+from ..random_state import seeded
 from ..training import Task, own
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def initial_signals(graphs: GraphSet, task: Task, count: int = _GRAPHS) -> list[
     """
     from ..signal.internal import layers_of
 
-    report = _probe_own(graphs, task, count) if task.source else _probe_ours(graphs, task, count)
+    with seeded(0):  # initial weights, and dropout in the backward pass
+        report = (_probe_own if task.source else _probe_ours)(graphs, task, count)
     return [
         Signal(
             step.name,
@@ -79,10 +81,8 @@ def _probe_own(graphs: GraphSet, task: Task, count: int) -> "Report":
 
     from ..signal import probe
 
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = own.own_model(task, graphs)
-        ids = torch.randperm(graphs.num_graphs)[:count]
+    model = own.own_model(task, graphs)
+    ids = torch.randperm(graphs.num_graphs)[:count]
     source = own.Source(graphs, task.features, torch.device("cpu"), torch.float32)
     adapter = own.Adapter.of(model, task.model)
     args, kwargs = adapter(lambda *args, **kwargs: (args, kwargs), source.cut(ids))

@@ -22,7 +22,7 @@ def start(environment: Mapping[str, str] | None = None) -> "subprocess.Popen[byt
         environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,  # where it is told why it ends
     )
 
 

@@ -9,7 +9,6 @@ no other process takes that cell, until the one that was started by hand has it 
 import logging
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from signal import Signals
 from typing import NamedTuple, Self
 
 from .. import processes
@@ -160,7 +158,8 @@ class Assistant:
         environment: Mapping[str, str] | None = None,
         process: "subprocess.Popen[bytes] | None" = None,
     ) -> None:
-        self._at = ""  # what it is training
+        self._at: str | None = None  # what it is training; None: it is not ready
+        self._said = ""  # its last line that was not for this process
         self._ended = False  # by us
         self._process = process or start(environment)
         self._order = order
@@ -176,11 +175,14 @@ class Assistant:
             self._process.stdin.flush()
         with self._process.stdout:
             for line in self._process.stdout:
-                level, _, text = line.decode(errors="replace").rstrip().partition(" ")
+                whole = line.decode(errors="replace").rstrip()
+                level, _, text = whole.partition(" ")
                 if level == _AT:
                     self._at = text
                 elif level.isdigit():  # what a user's own function prints is not passed on
                     _log.log(int(level), "%s", text)
+                else:
+                    self._said = whole
 
     def killed(self) -> str | None:
         """Wait for the end, and say in words how the process was killed; None if it was not."""
@@ -188,7 +190,14 @@ class Assistant:
         if self._ended or code >= 0:
             return None
         what = f" while it trained {self._at}" if self._at else ""
-        return f"A process was ended by {Signals(-code).name}{what}{_WHY.get(-code, '')}"
+        return f"A process {processes.how_ended(code, what)}"
+
+    def failed(self) -> str | None:
+        """Wait for the end, and say in words why the process never began; None if it did."""
+        code = self._process.wait()
+        if self._ended or code <= 0 or self._at is not None:
+            return None
+        return f"A process {processes.how_ended(code, ' before it was ready', self._said)}"
 
     def is_at_work(self) -> bool:
         """Say whether the process has not ended yet."""
@@ -210,8 +219,10 @@ def _interrupt(assistants: Sequence[Assistant]) -> None:
     processes.interrupt([assistant.leaving() for assistant in assistants], 2 * GRACE_S)
 
 
-_AT = "at"  # begins a line that tells what is being trained
-_WHY: dict[int, str] = {Signals.SIGKILL: ", most likely because memory ran out"}
+_AT = "at"  # begins a line that tells what is being trained, if anything is
+
+
+_ADVICE = "mend what it says, or ask for fewer workers"
 
 
 class Assistants:
@@ -265,10 +276,12 @@ class Assistants:
 
     def _watch(self, assistant: Assistant) -> None:
         assistant.attend()
-        if (how := assistant.killed()) is not None:
+        killed, failed = assistant.killed(), assistant.failed()
+        if how := killed or failed:
             self._count = max(1, self._count - 1)  # without any other, this one goes on
             left = "1 process" if self._count == 1 else f"{self._count} processes"
-            _log.warning("%s: going on with %s; that cell is trained again.", how, left)
+            then = "that cell is trained again" if killed else _ADVICE
+            _log.warning("%s: going on with %s; %s.", how, left, then)
 
 
 def run_alone(order: Order) -> str | None:
@@ -276,6 +289,8 @@ def run_alone(order: Order) -> str | None:
     assistant = Assistant(order)
     try:
         assistant.attend()
+        if (how := assistant.failed()) is not None:
+            _log.warning("%s: going on without it; %s.", how, _ADVICE)
         return assistant.killed()
     except Impatience:
         raise
@@ -295,7 +310,7 @@ class _Telling(Progress):
 
 def _assist() -> None:
     """Carry out the order that arrives on standard input, until it is done or its sender gone."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may let it be ignored
+    end = processes.Termination.of_worker()
     offer_to_be_killed()
     # What a training needs is imported while the order may still be on its way.
     import sklearn.model_selection  # noqa: F401
@@ -305,6 +320,7 @@ def _assist() -> None:
     if not (length := int.from_bytes(sys.stdin.buffer.read(8), "big")):
         _leave(0)  # there is nothing to be done
     order: Order = pickle.loads(sys.stdin.buffer.read(length))
+    print(_AT, flush=True)
     threading.Thread(target=_leave_with_sender, daemon=True).start()
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(logging.Formatter("%(levelno)d %(message)s"))
@@ -316,7 +332,7 @@ def _assist() -> None:
         _log.warning("a process that assisted has left: %s", error)
         _leave(1)
     except KeyboardInterrupt:
-        _leave(130)  # the sender was interrupted, and passes it on
+        end.die()
     except Exception as error:  # the sender meets it too, unless it is a matter of this process
         _log.warning("a process that assisted has left: %s: %s", type(error).__name__, error)
         _leave(1)

@@ -2,7 +2,6 @@
 
 import math
 import re
-import warnings
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -88,15 +87,15 @@ def _parse_block(text: bytes, dtype: type[int] | type[float], columns: int) -> N
     fields = text.replace(b"\n", b",")
     if b"-" in fields and _LONELY_MINUS.search(fields):  # numpy takes it for a 0
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # numpy only warns where it stops at a malformed number
-        try:
-            values = np.fromstring(fields, dtype=dtype, sep=",")
-        except (DeprecationWarning, ValueError):
-            return None
-    if values.size != lines * columns or not _is_exact(values):
+    try:
+        # A number that is malformed ends the reading, with a warning or an error by the version of
+        # numpy. The 0 behind the last field is missing then, wherever that was.
+        values = np.fromstring(fields + b"0", dtype=dtype, sep=",")
+    except (DeprecationWarning, ValueError):
         return None
-    return values.reshape(lines, columns)
+    if values.size != lines * columns + 1 or not _is_exact(values):
+        return None
+    return values[:-1].reshape(lines, columns)
 
 
 def _has_space_behind(text: bytes) -> bool:

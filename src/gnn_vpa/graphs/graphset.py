@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..errors import GnnVpaError, UsageError
-from ..paper import Statistics
+from ..paper import Statistics, archive_with
 from .features import Features, label_features
 from .numbering import Numbering
 from .targets import TargetKind, check_targets, kind_of, known, num_outputs
@@ -49,6 +49,7 @@ class GraphSet:
             sees it, and it is no part of the content.
         numbering: What classes and labels were called, where they were numbers.
         weights: How much each graph counts in the loss, [G, 1] float32; None: all the same.
+        seed_name: What stands for the data in the seeds of trainings; empty: the content does.
 
     Raises:
         GnnVpaError: The parts do not fit together, or a number is not finite.
@@ -79,6 +80,7 @@ class GraphSet:
     columns: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     numbering: Numbering = dataclasses.field(default_factory=Numbering)
     weights: Tensor | None = None
+    seed_name: str = ""
 
     def __post_init__(self) -> None:
         self._check_pointers("node_ptr", self.node_ptr, self.num_graphs, self.num_nodes)
@@ -295,6 +297,12 @@ class GraphSet:
         if self.class_names is not None:
             digest.update(f"class_names {self.class_names}\n".encode())
         return digest.hexdigest()
+
+    @cached_property
+    def seed_source(self) -> str:
+        """What seeds of trainings are made of: the content, a benchmark's by the archive's name."""
+        content = self.seed_name or self.checksum()
+        return archive_with(content) or content
 
     def _target(self, index: int) -> Tensor | str:
         """Return what is learned of a graph in a form that `from_pyg` takes."""

@@ -1,6 +1,7 @@
 """What a user's own `module:function` returns."""
 
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,21 +12,34 @@ from ..errors import UsageError
 def import_reference(reference: str) -> Any:
     """Import a module, of this folder too, and return what it calls by this name.
 
+    This folder comes last: none of its files takes the place of a module of a library.
+
     Args:
         reference: `module:function`.
     """
     module, _, function = reference.partition(":")
     here = str(Path.cwd())
-    sys.path.insert(0, here)  # as `python -m` does: one's own module lies right here
+    sys.path.append(here)
     try:
         found: Any = importlib.import_module(module)
         for part in function.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"{reference!r} must name a module and its function: {error}") from error
+        raise UsageError(
+            f"{reference!r} must name a module and its function: {error}{_of_library(module)}"
+        ) from error
     finally:
-        sys.path.remove(here)
+        del sys.path[-1 - sys.path[::-1].index(here)]
     return found
+
+
+def _of_library(module: str) -> str:
+    """Name the library's file if a file of this folder has the same name."""
+    own = Path(module.replace(".", os.sep) + ".py")
+    found = getattr(sys.modules.get(module), "__file__", None)
+    if found is None or not own.is_file() or own.samefile(found):
+        return ""
+    return f" ({found}). Rename {own}: a module of a library is called the same"
 
 
 def call_reference(reference: str, expected: str) -> Any:

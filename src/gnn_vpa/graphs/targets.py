@@ -283,9 +283,17 @@ def _form(row: NDArray[Any]) -> str:
 
 
 def _guess(table: NDArray[Any], form: str) -> TargetKind:
+    values = np.unique(table[~np.isnan(table)])
+    if len(values) > 2 and np.array_equal(values, np.arange(len(values)) - 1):
+        one = "--task classes or " if table.shape[1] == 1 else ""
+        raise ValueError(
+            f"the values count from -1 to {values[-1]:.0f}, and -1 may stand for a missing target: "
+            f"put NaN where it does, or say what is learned with {one}--task regression (task= in "
+            "Python, kind= of GraphSet.from_pyg)"
+        )
     if form == "whole" and table.shape[1] == 1:
         return "classes"
-    if np.isin(table[~np.isnan(table)], (0, 1)).all():
+    if np.isin(values, (0, 1)).all():
         return "labels"
     if form == "whole":
         raise ValueError(

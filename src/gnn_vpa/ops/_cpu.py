@@ -8,8 +8,10 @@
   few features, as weights and logits are, the plain way is several times faster.
 """
 
+import re
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 
@@ -136,13 +138,18 @@ def dots(g: Tensor, x: Tensor, csr: CSR) -> Tensor:
 
 @cache
 def _silence_beta_warning() -> None:
-    # PyTorch says once in a process that CSR tensors are in beta, and (2.11) that their content is
-    # not checked: of no use to our users. The same calls as above, so that all is said here.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    # PyTorch warns once per process that CSR tensors are in beta, and 2.11 also that their content
+    # is not checked. The calls in `dots` are made here once, behind a filter of this module alone:
+    # `warnings.catch_warnings` would restore the filters that another thread has set meanwhile.
+    silent = ("ignore", None, UserWarning, re.compile(re.escape(__name__) + r"\Z"), 0)
+    warnings.filters.insert(0, silent)  # type: ignore[attr-defined]
+    try:
         ends, one = torch.tensor([0, 1]), torch.ones(1, 1)
         pattern = torch.sparse_csr_tensor(ends, ends[:1], one[0], (1, 1), check_invariants=False)
         torch.sparse.sampled_addmm(pattern, one, one, beta=0)
+    finally:
+        with suppress(ValueError):  # another thread may have replaced the list
+            warnings.filters.remove(silent)  # type: ignore[attr-defined]
 
 
 def segmax(x: Tensor, m: Tensor | None, csr: CSR) -> Tensor:

@@ -7,6 +7,8 @@ import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from ..random_state import seeded
+
 
 @contextmanager
 def as_training_starts(model: nn.Module) -> Iterator[None]:
@@ -23,11 +25,10 @@ def as_training_starts(model: nn.Module) -> Iterator[None]:
         for name, value in vars(module).items()
         if name.startswith("_cached")
     }
-    cuda = {weight.device for weight in model.parameters() if weight.is_cuda}
     for module in modes:
         module.training = isinstance(module, _BatchNorm)
     try:
-        with torch.random.fork_rng(devices=list(cuda)), torch.no_grad():
+        with seeded(), torch.no_grad():
             yield
     finally:
         with torch.no_grad():

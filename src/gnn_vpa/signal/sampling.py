@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..graphs import FeatureKind, GraphSet, features
+from ..graphs import FeatureKind, GraphSet, features, subset
 from ..ops import Graph
 
 
@@ -41,16 +41,12 @@ def sample(graphs: GraphSet, count: int, kind: FeatureKind = "auto", seed: int =
     """
     draw = torch.Generator().manual_seed(seed)
     chosen = torch.randperm(graphs.num_graphs, generator=draw)[:count].sort().values
-    size = graphs.node_ptr.diff()
-    member = torch.repeat_interleave(torch.arange(graphs.num_graphs), size)
     inside = torch.zeros(graphs.num_graphs, dtype=torch.bool)
     inside[chosen] = True
-    node = inside[member].nonzero().squeeze(1)
-    number = torch.full((graphs.num_nodes,), -1)
-    number[node] = torch.arange(len(node))
-    target = torch.repeat_interleave(torch.arange(graphs.num_nodes), graphs.rowptr.diff())
-    kept = inside[member[target]]
-    edges = torch.stack([number[graphs.col[kept].long()], number[target[kept]]])
-    batch = torch.repeat_interleave(torch.arange(len(chosen)), size[chosen])
-    x = features(graphs, kind).matrix(node)
+    node = inside.repeat_interleave(graphs.node_ptr.diff()).nonzero().squeeze(1)
+    some = subset(graphs, chosen)
+    target = torch.repeat_interleave(some.degree())
+    edges = torch.stack([some.col.long(), target])
+    batch = torch.repeat_interleave(some.node_ptr.diff())
+    x = features(graphs, kind).matrix(node)  # with the columns of the whole data set
     return Sample(x, Graph(edges, len(node)), Graph.readout(batch, len(chosen)))

@@ -12,7 +12,7 @@ import re
 import secrets
 import shutil
 import zipfile
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -91,12 +91,15 @@ def write(path: Path, files: Mapping[str, bytes], config: Mapping[str, Any]) -> 
         _write_folder(path, everything)
 
 
-def read(path: Path, supported: int) -> tuple[dict[str, bytes], dict[str, Any]]:
+def read(
+    path: Path, supported: int, names: Collection[str]
+) -> tuple[dict[str, bytes], dict[str, Any]]:
     """Read files and their configuration.
 
     Args:
         path: A folder or a zip that `write` wrote.
         supported: The newest format that is understood.
+        names: The files that it has beside the configuration; none of another name is looked at.
 
     Raises:
         UsageError: There is no such thing.
@@ -106,16 +109,21 @@ def read(path: Path, supported: int) -> tuple[dict[str, bytes], dict[str, Any]]:
         raise UsageError(f"{path} does not exist: give the folder or the zip of a saved model")
     if path.is_dir() and not (path / CONFIG).is_file():
         raise UsageError(f"{path} has no {CONFIG}: give the folder or the zip of a saved model")
-    there = _unzipped(path) if path.is_file() else None
+    there = _unzipped(path, {CONFIG, *names}) if path.is_file() else None
     signed = _content(path, there, CONFIG)
     config = _config(path, signed)
     _check_config(path, signed, config)
-    if not isinstance(number := config.get("format"), int) or number > supported:
+    if not isinstance(number := config.get("format"), int) or not 0 < number <= supported:
         raise GnnVpaError(
-            f"{path} is of format {number}, and this version of gnn-vpa reads formats up to "
-            f"{supported}: use a newer gnn-vpa"
+            f"{path} is of format {str(number)[:20]}, and this version of gnn-vpa reads formats up "
+            f"to {supported}: use a newer gnn-vpa"
         )
-    files = {name: _content(path, there, name) for name in config["files"]}
+    if {*config["files"]} != {*names}:
+        raise GnnVpaError(
+            f"{path}: {CONFIG} names other files than a model has ({', '.join(names)}): save or "
+            "copy the model again"
+        )
+    files = {name: _content(path, there, name) for name in names}
     for name, content in files.items():
         if hashlib.sha256(content).hexdigest() != config["files"][name]:
             raise _damaged(path, name)
@@ -125,7 +133,7 @@ def read(path: Path, supported: int) -> tuple[dict[str, bytes], dict[str, Any]]:
 def _config(path: Path, signed: bytes) -> dict[str, Any]:
     try:
         config = json.loads(signed)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(path, CONFIG) from error
     if not isinstance(config, dict) or not isinstance(config.get("files"), dict):
         raise _damaged(path, CONFIG)
@@ -165,7 +173,7 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
     return content + hashlib.sha256(content).hexdigest().encode()
 
 
-def _unzipped(path: Path) -> dict[str, bytes]:
+def _unzipped(path: Path, names: Collection[str]) -> dict[str, bytes]:
     whole = path.read_bytes()
     content, end = whole[: -len(_ZEROS)], whole[-len(_ZEROS) :]
     if not whole.startswith(b"PK"):
@@ -174,8 +182,14 @@ def _unzipped(path: Path) -> dict[str, bytes]:
         raise GnnVpaError(
             f"{path} is not what was saved, or no saved model: save or copy the model again"
         )
-    with zipfile.ZipFile(io.BytesIO(whole)) as packed:
-        return {name: packed.read(name) for name in packed.namelist()}
+    try:
+        with zipfile.ZipFile(io.BytesIO(whole)) as packed:
+            members = [each for each in packed.infolist() if each.filename in names]
+            if any(each.compress_type != zipfile.ZIP_STORED for each in members):
+                raise _damaged(path, "what it holds")  # a few bytes could become gigabytes
+            return {each.filename: packed.read(each) for each in members}
+    except (zipfile.BadZipFile, EOFError, RuntimeError, OSError, ValueError) as error:
+        raise _damaged(path, "what it holds") from error
 
 
 def _members(path: Path) -> list[str]:

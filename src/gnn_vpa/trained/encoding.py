@@ -14,6 +14,7 @@ from ..graphs import FeatureKind, Features, GraphSet, features
 from .batch import Part
 
 _SHOWN = 12  # known labels that a message lists
+_MOST_COLUMNS = 1 << 16  # of edges and coordinates, in files: networks are tried on so many
 
 
 class EdgeFeatures(NamedTuple):
@@ -66,8 +67,29 @@ class Encoding:
     @property
     def _widths(self) -> list[int]:
         """Number of one-hot columns of each column of node labels."""
-        pairs = zip(self.first_labels, self.labels, strict=True)
-        return [known[-1] - first + 1 for first, known in pairs]
+        return [known[-1] - first + 1 for first, known in self._pairs]
+
+    @property
+    def _pairs(self) -> list[tuple[int, tuple[int, ...]]]:
+        return list(zip(self.first_labels, self.labels, strict=True))
+
+    def check(self) -> None:
+        """Refuse what no data set has.
+
+        Raises:
+            ValueError: Numbers are negative, not in order, or too many.
+        """
+        ordered = [self.degrees, *self.labels]
+        columns = (self.edge_attributes or 0) + sum(width for _, width in self.edge_labels)
+        counts = [self.attributes, self.positions or 0, self.edge_attributes or 0, columns]
+        if (
+            any(list(known) != sorted({*known}) for known in ordered)
+            or any(not known or known[0] < first for first, known in self._pairs)
+            or (self.kind == "degree") != bool(self.degrees)
+            or min(*counts, *(width for _, width in self.edge_labels)) < 0
+            or max(counts[1:]) > _MOST_COLUMNS
+        ):
+            raise ValueError("the encoding is of features that no graphs have")
 
     def apply(self, part: Part) -> Features:
         """Return the node features of new graphs.

@@ -3,7 +3,6 @@
 import io
 import logging
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -135,8 +134,7 @@ def _check_plain(model: TrainedModel, program: Any) -> None:
 
 
 def _write_onnx(program: Any, path: Path) -> None:
-    with warnings.catch_warnings(), _quiet("onnx_ir"), _quiet("torch.onnx"):
-        warnings.simplefilter("ignore")  # of the exporter's, about itself
+    with _quiet("onnx_ir"), _quiet("torch.onnx"):
         # One file: weights beside it would be found by the name that it is written under.
         torch.onnx.export(program, f=path, dynamo=True, external_data=False, verbose=False)
 
@@ -175,8 +173,7 @@ def _exported(model: TrainedModel) -> Any:
     dims += [{0: torch.export.Dim.AUTO}] * (len(first) - 2)
     shapes = (*dims[:4], tuple(dims[4:])) if dims[4:] else tuple(dims)
     try:
-        with warnings.catch_warnings(), torch.no_grad(), _all_sizes():
-            warnings.simplefilter("ignore")  # of the exporter's, about itself
+        with torch.no_grad(), _all_sizes():
             program = torch.export.export(
                 wrapped, first, dynamic_shapes=shapes, strict=not isinstance(model.module, Model)
             )

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ..training import Metric
+from .record import IntervalBy
 
 _Z = NormalDist().inv_cdf(0.975)
 _RESAMPLES = 1000
@@ -59,7 +60,7 @@ def bootstrap(metric: Metric, y: Tensor, scores: Tensor) -> tuple[float, float] 
 
 def interval_of(
     metric: Metric, y: Tensor, scores: Tensor
-) -> tuple[tuple[float, float] | None, str]:
+) -> tuple[tuple[float, float] | None, IntervalBy]:
     """Return the 95 % interval of a score, and how it was made.
 
     Example:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Judged = Literal["validation", "test", "cross-validation"]
+IntervalBy = Literal["", "Wilson", "bootstrap", "folds"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Record:
             (validation), others (test), or the test graphs of a cross-validation.
         scores: Each metric of the kind; None where it is undefined.
         interval: 95 % confidence interval of the metric; None where there is none.
-        interval_by: How it was made: ``"Wilson"`` or ``"bootstrap"`` (over the graphs).
+        interval_by: How it was made: ``"Wilson"`` or ``"bootstrap"`` (over the graphs), or over the
+            ``"folds"``.
         seed: Seed of the training.
         best_epoch: The epoch whose weights these are, from 0.
         history: Training loss and validation score by epoch.
@@ -65,7 +67,7 @@ class Record:
     judged: Judged
     scores: Mapping[str, float | None]
     interval: tuple[float, float] | None = None
-    interval_by: str = ""
+    interval_by: IntervalBy = ""
     seed: int = 0
     best_epoch: int = 0
     history: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)

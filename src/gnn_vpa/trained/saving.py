@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,17 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from ..errors import GnnVpaError, UsageError
-from ..training import Protocol, Task
+from ..random_state import seeded
+from ..training import METRICS, Protocol, Task
 from ..training.own import is_own, planned
 from . import container
 from .card import card
 from .encoding import Encoding
 from .fingerprint import agrees, fingerprint
 from .model import TrainedModel, Units
-from .record import DataRecord, Record
+from .record import Record
 from .target import Target
+from .typed import typed
 
 FORMAT = 1
 WEIGHTS, CARD = "model.safetensors", "README.md"
@@ -31,6 +33,8 @@ WEIGHTS, CARD = "model.safetensors", "README.md"
 _UNITS, _CHECK = "units.", "check."
 _CHECKS = {"outputs": False, "one_way": True}  # by name: whether edges go one way
 _FIRST = ("outputs",)  # what files have that do not say which
+_REPEATS = ("depth", "K")  # options of our models that say how often, and not how wide
+_USUAL = 1 << 12  # inputs, outputs and repeats that cost nothing, whatever the weights are
 _MAKE_AGAIN = "Make it as it was made for the training"
 
 
@@ -94,15 +98,15 @@ def check_replaced(path: str | os.PathLike[str], trained: Iterable[tuple[Task, s
     if not (place.is_file() or holds_model(place)):
         return
     try:
-        _, config = container.read(place, FORMAT)
-        there, data = config["task"], config["record"]["data"]
-        known_by = there["model"], there["aggr"], there["features"], data["content"]
-    except (GnnVpaError, KeyError, TypeError) as error:
+        saved = _read(place)[0]
+    except GnnVpaError as error:
         raise UsageError(
             f"{path} holds a model that cannot be read ({error}): name another folder, or remove it"
         ) from error
+    there, data = saved.task, saved.record.data
+    known_by = there.model, there.aggr, there.features, data.content
     if known_by not in [(t.model, t.aggr, t.features, content) for t, content in trained]:
-        shown = [there["model"], there["aggr"], f"{there['features']} features", data["name"]]
+        shown = [there.model, there.aggr, f"{there.features} features", data.name]
         raise UsageError(
             f"{path} holds another model ({', '.join(filter(None, shown))}), and only one of the "
             "same network, aggregation, features and data is replaced: name another folder, or "
@@ -147,25 +151,18 @@ def load_model(
         True
     """
     source = Path(path)
-    files, config = container.read(source, FORMAT)
-    try:
-        task = Task(**{**config["task"], "options": _pairs(config["task"]["options"])})
-        encoding = Encoding(**_tuples(config["encoding"]))
-        target = Target(**_tuples(config["target"]))
-        record = _record(config["record"])
-        protocol = Protocol(**config["protocol"])
-        tensors = load_tensors(files[WEIGHTS])
-    except (KeyError, TypeError, ValueError, SafetensorError) as error:
-        raise GnnVpaError(f"{source}: {container.CONFIG} is not of a model: {error}") from error
-    module, task = _module(source, task, encoding, target, model)
+    saved, tensors = _read(source)
+    task, encoding, target = saved.task, saved.encoding, saved.target
     weights = {name: t for name, t in tensors.items() if not name.startswith((_UNITS, _CHECK))}
     # Whoever gives a function may give a wrong one; of ours only the file can be wrong.
     wrong = GnnVpaError if model is None else UsageError
-    if differ := _difference(module, weights):
-        raise wrong(
-            f"{source}: the network that {task.model} makes does not fit the weights that were "
-            f"saved: {differ}. {'Save or copy the model again' if model is None else _MAKE_AGAIN}"
-        )
+    for module, task in _modules(source, saved, model):
+        if differ := _difference(module, weights):
+            raise wrong(
+                f"{source}: the network that {task.model} makes does not fit the weights that were "
+                f"saved: {differ}. "
+                f"{'Save or copy the model again' if model is None else _MAKE_AGAIN}"
+            )
     _load(module, weights)
     module.eval()
     if not all(
@@ -173,7 +170,7 @@ def load_model(
             fingerprint(module, encoding, task.model, one_way=_CHECKS[name]),
             tensors.get(f"{_CHECK}{name}"),
         )
-        for name in config.get("checks", _FIRST)
+        for name in saved.checks
         if name in _CHECKS
     ):
         raise wrong(
@@ -183,8 +180,64 @@ def load_model(
         )
     units = None
     if target.kind == "regression":
-        units = Units(tensors[f"{_UNITS}centre"], tensors[f"{_UNITS}spread"])
-    return TrainedModel(module, task, protocol, encoding, target, record, units)
+        units = Units(*(tensors[f"{_UNITS}{name}"] for name in Units._fields))
+    return TrainedModel(module, task, saved.protocol, encoding, target, saved.record, units)
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """What the configuration says of a model."""
+
+    task: Task
+    encoding: Encoding
+    target: Target
+    record: Record
+    protocol: Protocol
+    checks: tuple[str, ...] = _FIRST
+
+
+def _read(source: Path) -> tuple[_Saved, dict[str, Tensor]]:
+    """Read a configuration and the weights, and see that they fit each other."""
+    files, config = container.read(source, FORMAT, (WEIGHTS, CARD))
+    try:
+        names = [each.name for each in fields(_Saved)]
+        saved: _Saved = typed({k: config[k] for k in names if k in config}, _Saved, "it")
+        tensors = load_tensors(files[WEIGHTS])
+        _check(saved, tensors)
+    except (KeyError, ValueError, UsageError, SafetensorError) as error:
+        raise _no_model(source, error) from error
+    return saved, tensors
+
+
+def _no_model(source: Path, error: Exception) -> GnnVpaError:
+    return GnnVpaError(f"{source}: {container.CONFIG} is not of a model: {error}")
+
+
+def _check(saved: _Saved, tensors: Mapping[str, Tensor]) -> None:
+    """Refuse numbers that nothing could be made with, and more of something than weights are for.
+
+    Raises:
+        ValueError: There are some.
+    """
+    target, record, encoding = saved.target, saved.record, saved.encoding
+    if len(target.classes) != (target.outputs if target.kind == "classes" else 0):
+        raise ValueError(f"{len(target.classes)} classes for {target.outputs} outputs")
+    if record.metric not in record.scores or not record.scores.keys() <= METRICS.keys():
+        raise ValueError(f"the metric {record.metric!r}, with scores in {[*record.scores]}")
+    if record.interval is not None and not record.interval_by:
+        raise ValueError("an interval that was made in no way")
+    if target.kind == "regression":
+        for name in Units._fields:
+            if [*tensors[f"{_UNITS}{name}"].shape] != [target.outputs]:
+                raise ValueError(f"{_UNITS}{name} is not of {target.outputs} numbers")
+    encoding.check()
+    # What weights tell of sizes is compared where the network is made. These are made before.
+    largest = max((size for tensor in tensors.values() for size in tensor.shape), default=0)
+    counts = [("inputs", encoding.width, largest), ("outputs", target.outputs, largest)]
+    counts += [(k, v, len(tensors)) for k, v in saved.task.options if k in _REPEATS]
+    for name, count, weights in counts:
+        if isinstance(count, int) and count > max(weights, _USUAL):
+            raise ValueError(f"{name}: {count} are more than there are weights for")
 
 
 def _tensors(model: TrainedModel) -> dict[str, Tensor]:
@@ -215,14 +268,14 @@ def _asdict(task: Task) -> dict[str, Any]:
     return asdict(task)
 
 
-def _module(
-    source: Path,
-    task: Task,
-    encoding: Encoding,
-    target: Target,
-    make: Callable[..., nn.Module] | None,
-) -> tuple[nn.Module, Task]:
-    """Make the network, and return the task that makes it in this process."""
+def _modules(
+    source: Path, saved: _Saved, make: Callable[..., nn.Module] | None
+) -> Iterator[tuple[nn.Module, Task]]:
+    """Yield the network and the task that makes it in this process; before it, one without memory.
+
+    If the first does not fit the weights, whatever sizes the file names, the second is not made.
+    """
+    task, sizes = saved.task, (saved.encoding.width, saved.target.outputs)
     if is_own(task.model):
         if make is None:
             raise UsageError(
@@ -237,8 +290,16 @@ def _module(
             f"{source} is one of our models ({task.model}), which needs no function: leave --model "
             "away on the command line, model= in Python"
         )
-    with torch.random.fork_rng(devices=[]):
-        return task.build(encoding.width, target.outputs), task
+    else:
+        try:
+            with torch.device("meta"):
+                module = task.build(*sizes)
+        except Exception as error:
+            raise _no_model(source, error) from error
+        yield module, task
+    with seeded():
+        module = task.build(*sizes)
+    yield module, task
 
 
 def _difference(module: nn.Module, weights: dict[str, Tensor]) -> str:
@@ -271,22 +332,5 @@ def _lazy(module: nn.Module) -> set[str]:
 
 
 def _shape(tensor: Tensor) -> str:
-    return f"of shape {list(tensor.shape)}"
-
-
-def _pairs(options: list[list[Any]]) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, value) for name, value in options)
-
-
-def _record(saved: dict[str, Any]) -> Record:
-    fields = {**saved, "data": DataRecord(**saved["data"])}
-    fields["interval"] = None if saved["interval"] is None else tuple(saved["interval"])
-    fields["history"] = _tuples(saved["history"])
-    return Record(**fields)
-
-
-def _tuples(value: Any) -> Any:
-    """Return lists of JSON as the tuples that they were."""
-    if isinstance(value, dict):
-        return {key: _tuples(entry) for key, entry in value.items()}
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+    kind = "" if tensor.is_floating_point() else f" and {tensor.dtype}"
+    return f"of shape {list(tensor.shape)}{kind}"

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ..errors import GnnVpaError, UsageError
 from ..graphs import GraphSet, Split
 from ..graphs.splits import graphs_with_target
+from ..random_state import seeded
 from ..training import Lane, Outcome, Protocol, Task, fit, metric_for
 from ..training.level_tables import model_for
 from ..training.objective import moments
@@ -137,7 +138,7 @@ def model_of(
     if outcome.weights is None:
         raise UsageError("the outcome has no weights: call fit with keep_weights=True")
     target = target_of(graphs, column)
-    with torch.random.fork_rng(devices=[]):
+    with seeded():
         module = own_model(task, graphs) if is_own(task.model) else model_for(task, graphs)
     encoding = encoding_of(graphs, task.features, also=_seen(module, task))
     dtype = next(t.dtype for t in outcome.weights.values() if t.is_floating_point())

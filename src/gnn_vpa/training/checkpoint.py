@@ -51,7 +51,7 @@ class Checkpoint:
         self._path = path
         self.pause = float("inf") if path is None else _PAUSE
         # Only the very same trainings may go on from it.
-        parts = [graphs.name, graphs.checksum(), settings]
+        parts = [graphs.seed_source, graphs.checksum(), settings]
         parts += [(t, t.source, p) for t, p in zip(tasks, protocols, strict=True)]
         parts += [(lane.fold, lane.seed, *(ids.tolist() for ids in lane.split)) for lane in lanes]
         self._header = {

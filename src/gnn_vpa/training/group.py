@@ -50,7 +50,9 @@ class Group(ABC):
         """
         self.device, self.protocol, self.dtype = device, protocol, dtype
         self.lanes = [training.lane for training in trainings]
-        self.keys = [(graphs.name, task, lane.fold, lane.seed) for task, lane, _ in trainings]
+        self.keys = [
+            (graphs.seed_source, task, lane.fold, lane.seed) for task, lane, _ in trainings
+        ]
         self.epoch = 0
         outputs = graphs.num_outputs
         self.objective = Objective(graphs.y, trainings, outputs, dtype, device)

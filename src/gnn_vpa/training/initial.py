@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from ..errors import UsageError
 from ..graphs import GraphSet
+from ..random_state import seeded
 from .level_tables import model_for
 from .own import Source, is_own, own_model, pyg_batch
 from .plain_batch import plain_batch
@@ -20,8 +21,8 @@ STARTS = ("default", "init", "calibrated")
 def initial_model(graphs: GraphSet, training: Training, dtype: torch.dtype) -> nn.Module:
     """Build the model of a training with its initial weights, on the CPU.
 
-    They depend on the data set's name, the task, the fold and the seed alone; calibrated ones on
-    the fold's training graphs as well.
+    They depend on `GraphSet.seed_source`, the task, the fold and the seed alone; calibrated ones
+    on the fold's training graphs as well.
 
     Example:
         >>> from torch_geometric.data import Data
@@ -39,8 +40,8 @@ def initial_model(graphs: GraphSet, training: Training, dtype: torch.dtype) -> n
     start = task.start
     if start not in STARTS:
         raise UsageError(f"start: {start!r} is unknown, expected one of {', '.join(STARTS)}.")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed((graphs.name, task, lane.fold, lane.seed), "initial weights"))
+    own = seed((graphs.seed_source, task, lane.fold, lane.seed), "initial weights")
+    with seeded(own):
         model: nn.Module = (
             own_model(task, graphs) if is_own(task.model) else model_for(task, graphs)
         )

@@ -200,8 +200,7 @@ def _features(
 def _propagated(
     x: Tensor, task: Task, graphs: GraphSet, looped: WeightedGraph, dtype: torch.dtype
 ) -> Tensor:
-    with torch.random.fork_rng(devices=[]):
-        model = model_for(task, graphs).to(dtype)
+    model = _described(task, graphs).to(dtype)
     assert isinstance(model, SGC)
     return model.propagate(x, looped)
 

@@ -1,11 +1,10 @@
-"""How good scores are: each metric by scikit-learn, and the same for many lanes at once.
+"""Metrics of scores, for many lanes at once.
 
-``Metric.of`` is scikit-learn's, which takes a millisecond or two; ``Metric.by_lane`` is the same
-number in torch, for all lanes on their device, and equals it to 1e-12 (`tests/training/
-test_metrics.py`). Where there are several labels, classes (one against the rest) or targets, a
-metric is the mean over those for which it is defined.
+Each metric equals scikit-learn's to 1e-12 (`tests/training/test_metrics.py`). With several labels,
+classes (one against the rest) or targets, a metric is the mean over those for which it is defined.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,7 +27,6 @@ from .lane_metrics import (
     roc_auc,
     share,
 )
-from .sklearn_metrics import Array, by_name, by_sklearn, of_signs, where_defined
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,8 @@ class Metric:
         kinds: The kinds of targets that it is for.
         higher_is_better: Whether more of it is better.
         is_share: Whether it goes from 0 to 1 and is printed in percent.
-        of: ``of(y [B(, T)], scores [B, out])``: its value by scikit-learn, NaN where it is
-            undefined.
         by_lane: ``by_lane(scores [L, B, out], y [L, B(, T)], mask [L, B])``: its value for each
-            lane, over the graphs of its mask: ``[L]`` in float64, where ``of`` has it.
+            lane, over the graphs of its mask: ``[L]`` in float64, NaN where it is undefined.
         needs: What targets must have for it to be defined.
 
     Example:
@@ -57,9 +53,18 @@ class Metric:
     kinds: tuple[TargetKind, ...]
     higher_is_better: bool
     is_share: bool
-    of: Callable[[Tensor, Tensor], float]
     by_lane: Callable[[Tensor, Tensor, Tensor], Tensor]
     needs: str
+
+    def of(self, y: Tensor, scores: Tensor) -> float:
+        """Return the value for targets ``y`` (``[B]`` or ``[B, T]``) and ``scores`` (``[B, out]``).
+
+        NaN where the metric is undefined, and where a score is no number.
+        """
+        if len(y) == 0:
+            return math.nan
+        y, scores = y.cpu().unsqueeze(0), scores.detach().cpu().unsqueeze(0)
+        return float(self.by_lane(scores, y, torch.ones(y.shape[:2], dtype=torch.bool)))
 
     def is_defined(self, y: Tensor, outputs: int) -> bool:
         """Say whether these targets have what it needs, whatever the scores will be.
@@ -121,7 +126,7 @@ def better(metric: Metric, a: float, b: float) -> bool:
 
 
 def evaluate(y: Tensor, scores: Tensor) -> dict[str, float]:
-    """Return every metric of the kind by scikit-learn, NaN where one is undefined.
+    """Return every metric of the kind, NaN where one is undefined.
 
     Example:
         >>> evaluate(torch.tensor([[1.0], [3.0]]), torch.tensor([[1.5], [3.5]]))["r2"]
@@ -133,59 +138,26 @@ def evaluate(y: Tensor, scores: Tensor) -> dict[str, float]:
 _CLASSED: tuple[TargetKind, ...] = ("classes", "labels")
 _SOME = "a target"
 
-
-def _has_both(y: Array) -> bool:
-    return bool(y.min() != y.max())
-
-
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric(
-            "accuracy", "Accuracy", _CLASSED, True, True,
-            by_sklearn(of_signs(by_name("accuracy_score")), by_name("accuracy_score")),
-            by_lane(label_share, share), _SOME,
-        ),
+        Metric("accuracy", "Accuracy", _CLASSED, True, True, by_lane(label_share, share), _SOME),
         Metric(
             "balanced_accuracy", "Balanced accuracy", _CLASSED, True, True,
-            by_sklearn(
-                of_signs(by_name("balanced_accuracy_score")), by_name("balanced_accuracy_score")
-            ),
             by_lane(label_recall, recall), _SOME,
         ),
-        Metric(
-            "macro_f1", "Macro F1", _CLASSED, True, True,
-            by_sklearn(
-                of_signs(by_name("f1_score", zero_division=0)),
-                by_name("f1_score", average="macro", zero_division=0),
-            ),
-            by_lane(label_f1, f1), _SOME,
-        ),
+        Metric("macro_f1", "Macro F1", _CLASSED, True, True, by_lane(label_f1, f1), _SOME),
         Metric(
             "roc_auc", "ROC-AUC", _CLASSED, True, True,
-            by_sklearn(where_defined(_has_both, by_name("roc_auc_score"))),
             by_lane(roc_auc), "graphs with and without a class or label",
         ),
         Metric(
             "average_precision", "Average precision", _CLASSED, True, True,
-            by_sklearn(
-                where_defined(lambda y: bool(y.any()), by_name("average_precision_score"))
-            ),
             by_lane(average_precision), "a graph of the second class, or with a label",
         ),
-        Metric(
-            "mae", "MAE", ("regression",), False, False,
-            by_sklearn(by_name("mean_absolute_error")), by_lane(mae), _SOME,
-        ),
-        Metric(
-            "rmse", "RMSE", ("regression",), False, False,
-            by_sklearn(by_name("root_mean_squared_error")), by_lane(rmse), _SOME,
-        ),
-        Metric(
-            "r2", "R2", ("regression",), True, False,
-            by_sklearn(where_defined(_has_both, by_name("r2_score"))), by_lane(r2),
-            "two targets that differ",
-        ),
+        Metric("mae", "MAE", ("regression",), False, False, by_lane(mae), _SOME),
+        Metric("rmse", "RMSE", ("regression",), False, False, by_lane(rmse), _SOME),
+        Metric("r2", "R2", ("regression",), True, False, by_lane(r2), "two targets that differ"),
     )
 }  # fmt: skip
 """The metrics by name."""

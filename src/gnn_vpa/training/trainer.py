@@ -12,6 +12,7 @@ import torch
 
 from ..errors import GnnVpaError
 from ..graphs import GraphSet
+from ..random_state import seeded
 from .captured import CapturedGroup
 from .checkpoint import Checkpoint
 from .checks import check_fit, check_precision
@@ -53,9 +54,9 @@ def fit(
 ) -> list[Outcome]:
     """Train a model on every lane, and choose each lane's epoch by its validation score.
 
-    A lane's random numbers (initial weights, order of graphs, dropout) depend on the data set's
-    name, the task, its fold and its seed alone. The outcome on the CPU is the same to the bit
-    whether or not it was interrupted, and for any number of workers.
+    A lane's random numbers (initial weights, order of graphs, dropout) depend on the data
+    (`GraphSet.seed_source`), the task, its fold and its seed alone. The outcome on the CPU is the
+    same to the bit whether or not it was interrupted, and for any number of workers.
 
     After Ctrl-C the states of all groups in progress are written to the checkpoint, which takes a
     second or two, and training goes on from these epochs. A second Ctrl-C leaves at once; then, as
@@ -186,7 +187,7 @@ class Family:
     ) -> None:
         self.graphs, self.protocol, self.device, self.dtype = graphs, protocol, device, dtype
         self.keep_weights = keep_weights
-        with torch.random.fork_rng(devices=[]):
+        with seeded():
             # The lanes' weights take turns in it.
             self.model = model_for(tasks[0], graphs).to(device, dtype)
         plans = _shares_steps(device)

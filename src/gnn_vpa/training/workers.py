@@ -7,8 +7,8 @@ not wait at all.
 import logging
 import os
 import pickle
-import signal
 import subprocess
+import tempfile
 import threading
 import time
 import traceback
@@ -18,7 +18,7 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import torch
 
@@ -44,6 +44,7 @@ class _Lost(NamedTuple):
 
     job: Job | None
     why: str = ""  # it cannot train
+    how: str = ""  # the process has ended
 
 
 _News = Report | Exception | _Lost
@@ -96,7 +97,7 @@ def train_in_processes(
                         if isinstance(report, _Lost):
                             arrived.popleft()
                             count -= 1
-                            _warn(count, report.why)
+                            _warn(count, report)
                             if report.job is not None and report.why:
                                 waiting.append(report.job)
                             elif report.job is not None:
@@ -138,15 +139,12 @@ def _last_of_others(others: "Sequence[_Other]", news: SimpleQueue[_News]) -> lis
     return [report for report in arrived if isinstance(report, Report)]
 
 
-def _warn(count: int, why: str) -> None:
+def _warn(count: int, lost: _Lost) -> None:
     left = "1 process" if count == 1 else f"{count} processes"
-    if why:
-        _log.warning("Going on with %s. In another one: %s", left, why)
+    if lost.why:
+        _log.warning("Going on with %s. In another one: %s", left, lost.why)
         return
-    _log.warning(
-        "A process that trained some of the folds has ended, most likely killed because memory ran "
-        "out: going on with %s.", left,
-    )  # fmt: skip
+    _log.warning("A process %s: going on with %s.", lost.how, left)
 
 
 def _again(job: Job, states: dict[int, dict[str, Any]], kills: Counter[int]) -> Job:
@@ -198,6 +196,16 @@ class Started(NamedTuple):
 
     process: subprocess.Popen[bytes]
     link: Connection
+    errors: IO[bytes]
+
+    def how_ended(self, is_ready: bool) -> str:
+        """Wait for the end of the process, and say in words how it came."""
+        code = self.process.wait()
+        if is_ready:
+            return processes.how_ended(code, " while it trained some of the folds")
+        self.errors.seek(0)
+        last = self.errors.read().decode(errors="replace").rstrip().rpartition("\n")[2]
+        return processes.how_ended(code, " before it was ready", last)
 
 
 @contextmanager
@@ -213,14 +221,19 @@ def started_ahead(count: int) -> Iterator[deque[Started]]:
 @contextmanager
 def _started() -> Iterator[Started]:
     here, there = Pipe()
-    command = processes.calling(__name__, "_work", there.fileno())
-    process = processes.start(command, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL)
-    there.close()
-    try:
-        yield Started(process, here)
-    finally:
-        processes.end(process)
-        here.close()
+    # Until it is ready, what it writes on standard error is kept: it tells why it never was.
+    with tempfile.TemporaryFile() as errors, os.fdopen(os.dup(2), "wb") as own:
+        handles = there.fileno(), own.fileno()
+        command = processes.calling(__name__, "_work", handles)
+        process = processes.start(
+            command, pass_fds=handles, stdin=subprocess.DEVNULL, stderr=errors
+        )
+        there.close()
+        try:
+            yield Started(process, here, errors)
+        finally:
+            processes.end(process)
+            here.close()
 
 
 @contextmanager
@@ -228,9 +241,9 @@ def _worker(
     train: Train, waiting: deque[Job], news: SimpleQueue[_News], ahead: deque[Started]
 ) -> Iterator[_Other]:
     """Keep one more process at work on what is waiting; it ends with this one."""
-    with nullcontext(ahead.popleft()) if ahead else _started() as (process, link):
-        is_ready = threading.Event()
-        given = (link, train, waiting, news, is_ready)
+    with nullcontext(ahead.popleft()) if ahead else _started() as started:
+        process, is_ready = started.process, threading.Event()
+        given = (started, train, waiting, news, is_ready)
         thread = threading.Thread(target=_serve, args=given, daemon=True)
         thread.start()
         try:
@@ -241,14 +254,14 @@ def _worker(
 
 
 def _serve(
-    link: Connection,
+    started: Started,
     train: Train,
     waiting: deque[Job],
     news: SimpleQueue[_News],
     is_ready: threading.Event,
 ) -> None:
     """Give a process one group after the other, and pass its reports on."""
-    job = None
+    job, link = None, started.link
     try:
         link.send_bytes(pickle.dumps(train))
         link.recv_bytes()  # until it is ready others take what is waiting
@@ -267,23 +280,28 @@ def _serve(
     except IndexError:
         pass  # another one was quicker to take the last
     except (EOFError, OSError):
-        news.put(_Lost(job))
+        news.put(_Lost(job, how=started.how_ended(is_ready.is_set())))
     except Exception as error:
         news.put(error)
     finally:
         is_ready.set()  # nobody need wait for it
 
 
-def _work(handle: int) -> None:
-    """Train the groups that arrive, in a process of its own."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may let it be ignored
+def _work(handles: tuple[int, int]) -> None:
+    """Train the groups that arrive, in a process of its own.
+
+    Args:
+        handles: Of the way to the sender, and of its standard error.
+    """
+    end = processes.Termination.of_worker()
     offer_to_be_killed()
     torch.set_num_threads(1)
-    link, jobs = Connection(handle), SimpleQueue[Job]()
+    link, jobs = Connection(handles[0]), SimpleQueue[Job]()
     try:
         train: Train = pickle.loads(link.recv_bytes())
     except EOFError:
         return  # the sender has ended before there was something to train
+    os.dup2(handles[1], 2)
     link.send_bytes(b"ready")
     threading.Thread(target=_receive, args=(link, jobs), daemon=True).start()
     mine: Generator[Report] | None = None
@@ -299,6 +317,7 @@ def _work(handle: int) -> None:
     except KeyboardInterrupt:
         for last in [] if mine is None else last_of(mine):
             link.send_bytes(pickle.dumps(last))
+        end.die()
 
 
 def _receive(link: Connection, jobs: SimpleQueue[Job]) -> None:

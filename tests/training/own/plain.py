@@ -37,7 +37,7 @@ def train_one_fold(
     graphs: GraphSet, task: Task, protocol: Protocol, lane: Lane, dtype: torch.dtype
 ) -> np.ndarray:
     """Return the training loss, validation and test accuracy of every epoch."""
-    key = (graphs.name, task, lane.fold, lane.seed)
+    key = (graphs.seed_source, task, lane.fold, lane.seed)
     torch.manual_seed(seed(key, "initial weights"))
     model = task.build(3, 2).to(dtype)
     rate, decay = protocol.learning_rate, protocol.weight_decay

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..format import capital, count, listing
 from ..measure import ACCURACY
-from ..settings import ceilings_of, split_by_setting
+from ..settings import (
+    MORE_KEYS,
+    ceilings_of,
+    left_out,
+    setting_columns,
+    shown_settings,
+    split_by_setting,
+)
 from ..style import BASELINES
 from ._choice import Candidate as Candidate
 from ._choice import Choice as Choice
@@ -165,10 +172,9 @@ def answer(
     """
     if folds.empty:
         return Answer(())
-    split = list(split_by_setting(folds))
     signals_of = {} if signals is None else dict(split_by_setting(signals.assign(fold=0, seed=0)))
     found: list[Choice] = []
-    for setting, part in split:
+    for setting, part in shown_settings(folds):
         without = replace(setting, metric=ACCURACY)
         own = signals_of.get(setting, signals_of.get(without))
         found += choices(setting, part, own, ceilings_of(setting, ceiling))
@@ -178,19 +184,19 @@ def answer(
 def warnings(folds: pd.DataFrame) -> Iterator[str]:
     """Yield what must be known of a run as a whole.
 
-    That is where several settings of a network invite to take the one that tests best, and where
-    a model was edited while results were made with it.
+    That is where more settings were run than are shown, where several settings of a network invite
+    to take the one that tests best, and where a model was edited while results were made with it.
     """
+    if folds.empty:
+        return
+    yield from left_out(folds)
     yield from _edited(folds)
-    seen: dict[tuple[object, ...], int] = {}
-    for setting, part in split_by_setting(folds) if len(folds) else ():
-        same = replace(setting, options="", protocol="")
-        rows = part[~part["model"].isin(BASELINES)]
-        if "chosen" in rows.columns:
-            rows = rows[rows["chosen"].isna()]
-        for key in set(zip(rows["dataset"], rows["model"], strict=True)):
-            seen[same, *key] = seen.get((same, *key), 0) + 1
-    if (most := max(seen.values(), default=0)) > 1:
+    tried = folds[~folds["model"].isin(BASELINES)]
+    if "chosen" in tried.columns:
+        tried = tried[tried["chosen"].isna()]
+    keys = setting_columns(tried).assign(**tried[["dataset", "model"]]).drop_duplicates()
+    same = [name for name in keys if name not in MORE_KEYS]
+    if (most := keys.groupby(same).size().max()) > 1:
         yield (
             f"The same networks were run under {count(most, 'setting')}. Do not take the one that "
             "tests best: its score would be too good by luck, and so would be a comparison with "

@@ -11,7 +11,7 @@ from ..answer import Answer, answer
 from ..comparison import compare_with_paper
 from ..findings import findings
 from ..measure import ACCURACY, Measure, measure
-from ..settings import KEYS, Setting, require_columns, split_by_setting
+from ..settings import KEYS, Setting, require_columns, shown_settings, split_by_setting
 from ..significance import overall_tests
 from ..style import DATASETS, in_order
 from ..summary import repeats
@@ -94,7 +94,7 @@ def parts(
     curves = _with_columns(curves, (*KEYS, "epoch", "train_loss"))
     curves_of = dict(split_by_setting(curves))
     signals_of = {} if signals is None else dict(split_by_setting(signals.assign(fold=0, seed=0)))
-    split = list(split_by_setting(folds)) or [(Setting("released", "auto"), folds)]
+    split = shown_settings(folds) or [(Setting("released", "auto"), folds)]
     return [
         Part(
             setting,

@@ -13,6 +13,7 @@ from ...files import refuse_folder, write_whole
 from ..answer import summary, warnings
 from ..format import listing
 from ..once import remembering
+from ..settings import settings_of
 from ..style import DATASETS, in_order
 from ._html import templates
 from ._part import Part, parts
@@ -53,6 +54,7 @@ def render_report(
             parts=found,
             sections=[shown for part in found for shown in _shown(part)],
             trainings=len(folds),
+            settings=len(settings_of(folds)) if len(folds) else 0,
             lede=_lede(found),
             scores=_scores(found) + _rounded(provenance),
             warnings=warnings(folds),

@@ -10,6 +10,7 @@ from ...aggregations import aggregation, operators
 from ...errors import UsageError
 from ...graphs import FeatureKind, GraphSet
 from ...nn import build_model
+from ...random_state import seeded
 from .boxes import overlapping_pairs
 from .quotient import Quotient, quotients
 
@@ -189,8 +190,7 @@ def _outputs(
     device: torch.device,
 ) -> _Outputs:
     dtype: torch.dtype = getattr(torch, precision)
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)  # not those of the GPUs too
+    with seeded(seed):
         model = build_model(
             "gin", quotient.x.shape[1], width, aggr, depth=quotient.depth, width=width
         )

@@ -1,15 +1,11 @@
-"""Running a model without leaving a trace: on a copy, with random states put back."""
+"""Running a model without leaving a trace: on a copy."""
 
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import numpy as np
-import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch_geometric.inspector import Inspector
@@ -39,19 +35,6 @@ def private_copy(model: Model, *, share: bool = True) -> Model:
             "probe runs on a copy so as to change nothing. Watch the model itself instead: with "
             "gnn_vpa.probe.during(model, every=1) as signal: model(...)"
         ) from error
-
-
-@contextmanager
-def untouched_random_state() -> Iterator[None]:
-    """Put back the random states of Python, NumPy and PyTorch, on every device, at the end."""
-    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()
-    try:
-        with torch.random.fork_rng(devices):
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)  # noqa: NPY002
 
 
 def same_place(model: nn.Module, tensors: Iterator[Tensor]) -> None:

@@ -11,10 +11,10 @@ from torch_geometric.nn.models.rev_gnn import InvertibleModule
 from ...errors import GnnVpaError
 from ...nn import Model
 from ...pyg import convert
+from ...random_state import seeded
 from .._inputs import private_inputs
 from ..calibration import calibrate
 from ..initialise import init_
-from ._isolation import untouched_random_state
 from ._run import Call
 
 
@@ -43,7 +43,7 @@ def trials(call: Call) -> Iterator[Trial]:
 
 def _attempt(change: Callable[[Call], Call | None], call: Call) -> Call | None:
     try:
-        with untouched_random_state():
+        with seeded():
             return change(call)
     except GnnVpaError:
         return None

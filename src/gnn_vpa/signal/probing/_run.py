@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from ...errors import UsageError
+from ...random_state import seeded
 from .._inputs import private_inputs
 from ._hooks import layers, unseen, watched
 from ._inputs import arguments, atlas_of, real_tensor, tensors
-from ._isolation import private_copy, same_place, untouched_random_state
+from ._isolation import private_copy, same_place
 from ._recorder import Recorder
 from ._step import Step, steps_of
 
@@ -67,7 +68,7 @@ def observe(call: Call, loss: Loss | None = None, *, backward: bool = True) -> R
     notes = unseen(model)
     trainable = any(p.requires_grad for p in model.parameters())
     copied = private_copy(model)
-    with untouched_random_state(), torch.inference_mode(False), torch.set_grad_enabled(backward):
+    with seeded(), torch.inference_mode(False), torch.set_grad_enabled(backward):
         args, kwargs = private_inputs((args, kwargs), differentiable=backward and not trainable)
         named = arguments(copied, args, kwargs)
         recorder = Recorder(layers(copied), atlas := atlas_of(named))

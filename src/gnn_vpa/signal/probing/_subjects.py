@@ -18,8 +18,8 @@ from ...graphs import FeatureKind, GraphSet, features, kind_of
 from ...graphs.reference import call_reference, import_reference
 from ...graphs.targets import known
 from ...nn import build_model
+from ...random_state import seeded
 from .._inputs import call_of
-from ._isolation import untouched_random_state
 from ._run import Loss
 
 
@@ -89,8 +89,7 @@ def papers_model(
 ) -> Subject:
     """Return one of the paper's models with its initial weights, and batches of a data set."""
     width = features(graphs, kind).width
-    with untouched_random_state():
-        torch.manual_seed(seed)
+    with seeded(seed):
         built = build_model(model, width, graphs.num_outputs, aggr, variant, **options)
     lessons = []
     for number, data in enumerate(batches_of(graphs, size, kind, seed)):
@@ -152,8 +151,7 @@ def _made_for(reference: str, graphs: GraphSet | None, seed: int) -> Any:
             "the function take no arguments and return (model, inputs)."
         )
     channels = features(graphs, "auto").width, graphs.num_outputs
-    with untouched_random_state():
-        torch.manual_seed(seed)
+    with seeded(seed):
         try:
             return import_reference(reference)(*channels)
         except Exception as error:

@@ -9,6 +9,7 @@ from torch import nn
 from ...aggregations import aggregation
 from ...errors import GnnVpaError, UsageError
 from ...graphs import GraphSet, features
+from ...random_state import seeded
 from .adapter import Adapter, shortened
 from .batches import Source
 from .factories import Factory, factory, is_own
@@ -115,7 +116,7 @@ def conversion(task: "Task", in_channels: int = 8, out_channels: int = 2) -> str
         1 changed, 0 left
           changed  0  GraphConv -> VPGraphConv
     """
-    with torch.random.fork_rng(devices=[]):
+    with seeded():
         report = build(task, in_channels, out_channels).report
     return "" if report is None else str(report)
 
@@ -150,7 +151,7 @@ def check(graphs: GraphSet, task: "Task") -> Adapter:
     device, dtype = torch.device("cpu"), torch.float32
     source = Source(graphs, task.features, device, dtype, max_bytes=0)
     ids = torch.arange(min(2, graphs.num_graphs))
-    with torch.random.fork_rng(devices=[]):
+    with seeded():
         model = build(task, source.width, graphs.num_outputs).model
         if not any(p.requires_grad for p in model.parameters()):
             raise UsageError(f"{task.model}: its model has no weights that could be trained.")
@@ -186,7 +187,7 @@ def unused_edge_features(graphs: GraphSet, task: "Task") -> str | None:
         return None
     columns = graphs.edge_attributes.shape[1]
     if is_own(task.model):
-        with torch.random.fork_rng(devices=[]):
+        with seeded():
             adapter = Adapter.of(own_model(task, graphs), task.model)
         if "edge_attr" in adapter.keywords or adapter.takes_batch:
             return None

@@ -9,6 +9,7 @@ import torch
 from torch.func import stack_module_state
 
 from ...graphs import GraphSet
+from ...random_state import seeded
 from ..group import Group, stacked
 from ..initial import initial_model
 from ..room import usable_memory
@@ -56,7 +57,7 @@ class OwnFamily(Family):
     def own(self) -> Own:
         """The model and the data as it sees them; made on first need."""
         if self._own is None:
-            with torch.random.fork_rng(devices=[]):
+            with seeded():
                 model = own_model(self._task, self.graphs).to(self.device, self.dtype)
             source = Source(self.graphs, self._task.features, self.device, self.dtype)
             outputs = self.graphs.num_outputs

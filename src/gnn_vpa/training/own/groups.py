@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ...errors import GnnVpaError
 from ...graphs import GraphSet
 from ...pyg.internal import sum_by_kernels
+from ...random_state import seeded
 from .. import captured
 from ..batch import EMPTY
 from ..seeds import seed
@@ -20,7 +21,6 @@ from .alone import Alone
 from .batches import Source
 from .build import own_model
 from .dropout import step_seeds
-from .global_seeds import seeded
 from .modes import NotSideBySide
 from .padded import cut_padded, edges_of, size_for
 from .together import Together
@@ -81,7 +81,7 @@ class LoopGroup(StackedGroup):
     def run_epoch(self) -> None:
         """Train on every graph once, then evaluate the weights."""
         blamed = self._alone.adapter.blamed(f"in epoch {self.epoch} of {self._fold}")
-        with seeded(seed(self._key, "global", self.epoch), self.device), blamed:
+        with seeded(seed(self._key, "global", self.epoch)), blamed:
             self._link()
             losses, scores = self._train(), self._evaluate()
             self._unlink()
@@ -271,5 +271,5 @@ class LanesGroup(StackedGroup):
 
 def _fresh(graphs: GraphSet, task: Task) -> nn.Module:
     """Make a model whose weights do not matter."""
-    with torch.random.fork_rng(devices=[]):
+    with seeded():
         return own_model(task, graphs)

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from ...random_state import seeded
 from .adapter import Adapter
 from .alone import Alone
-from .global_seeds import seeded
 from .text import THIS_PROCESS, texts_of
 from .two_graphs import two_graphs
 
@@ -94,7 +94,7 @@ def identity(factory: Callable[..., Any]) -> Identity:
 
 def _looks(factory: Callable[..., Any]) -> tuple[str, str, str]:
     """Build a model, and return its form, its scores and its weights, as far as there are any."""
-    with seeded(_SEED, _CPU), suppress(Exception):
+    with seeded(_SEED), suppress(Exception):
         model = factory(_WIDTH, _OUTPUTS, **_required(factory))
         scores = weights = ""
         for columns, (dtype, digits) in product(_COLUMNS, _DIGITS.items()):

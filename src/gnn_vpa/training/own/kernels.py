@@ -7,13 +7,13 @@ from torch import Tensor, nn
 
 from ...graphs import GraphSet
 from ...pyg.internal import sum_by_kernels
+from ...random_state import seeded
 from ..initial import initial_model
 from ..task import Training
 from .adapter import Adapter
 from .alone import Alone
 from .batches import Inputs, Source
 from .dropout import step_seeds
-from .global_seeds import seeded
 from .together import differ, gradients
 
 _log = logging.getLogger("gnn_vpa")
@@ -53,7 +53,7 @@ def _said(
     """Return what a model says of a batch, and what becomes of it, by name."""
     model.train(is_training)
     seed = step_seeds([0], 1)[0, 0] if is_training else None
-    with seeded(0, inputs.x.device), torch.set_grad_enabled(is_training):
+    with seeded(0), torch.set_grad_enabled(is_training):
         scores = Alone(model, adapter, outputs)(inputs, seed)
     found = {"its scores": scores, **dict(model.named_buffers())}
     if is_training:

@@ -1,4 +1,4 @@
-"""Metrics of one training, by scikit-learn."""
+"""The metrics of the library by scikit-learn, one training at a time."""
 
 import math
 import warnings
@@ -9,16 +9,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..graphs import kind_of
-from ..graphs.targets import known
-from .scores import finite, is_broken, one_against_rest
+from gnn_vpa.graphs import kind_of
+from gnn_vpa.graphs.targets import known
+from gnn_vpa.training.scores import finite, is_broken, one_against_rest
 
 Array = NDArray[Any]
 Column = Callable[[Array, Array], float]
 
 
 def by_sklearn(column: Column, whole: Column | None = None) -> Callable[[Tensor, Tensor], float]:
-    """Make ``Metric.of``.
+    """Make a function of targets and scores.
 
     Args:
         column: Of the known targets of a label, a class or a target, and their scores; NaN where it
@@ -67,3 +67,26 @@ def of_signs(column: Column) -> Column:
 def where_defined(condition: Callable[[Array], bool], column: Column) -> Column:
     """Let a metric be NaN of targets for which scikit-learn's has no meaning."""
     return lambda y, scores: column(y, scores) if condition(y) else math.nan
+
+
+def _has_both(y: Array) -> bool:
+    return bool(y.min() != y.max())
+
+
+_F1 = {"zero_division": 0}
+BY_SKLEARN = {
+    "accuracy": by_sklearn(of_signs(by_name("accuracy_score")), by_name("accuracy_score")),
+    "balanced_accuracy": by_sklearn(
+        of_signs(by_name("balanced_accuracy_score")), by_name("balanced_accuracy_score")
+    ),
+    "macro_f1": by_sklearn(
+        of_signs(by_name("f1_score", **_F1)), by_name("f1_score", average="macro", **_F1)
+    ),
+    "roc_auc": by_sklearn(where_defined(_has_both, by_name("roc_auc_score"))),
+    "average_precision": by_sklearn(
+        where_defined(lambda y: bool(y.any()), by_name("average_precision_score"))
+    ),
+    "mae": by_sklearn(by_name("mean_absolute_error")),
+    "rmse": by_sklearn(by_name("root_mean_squared_error")),
+    "r2": by_sklearn(where_defined(_has_both, by_name("r2_score"))),
+}
