@@ -1,7 +1,7 @@
 """An experiment, from Python."""
 
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch_geometric.nn import GraphConv, global_add_pool
 
 import gnn_vpa
 from gnn_vpa.errors import UsageError
+from gnn_vpa.experiments import Cell, Progress
 from gnn_vpa.graphs import GraphSet
 
 QUICK = {"epochs": 1, "folds": 2, "device": "cpu"}
@@ -78,6 +79,26 @@ def test_several_processes_and_another_call_see_the_same_graphs(
     assert len(more.folds) == 2 * len(two.folds)
     assert more.folds["dataset"].nunique() == 2
     assert len(more.provenance["sessions"]) in (2, 3, 4)  # type: ignore[arg-type]
+
+
+class Planned(Progress):
+    """Notes how many cells there are to run, and how many were finished before."""
+
+    def plan(self, pending: Sequence[Cell], finished: int) -> None:
+        self.counts = len(pending), finished
+
+
+def test_what_is_finished_is_trained_anew_where_that_is_asked_for(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {**QUICK, "width": [4, 8], "select": True, "out": tmp_path}
+    first = gnn_vpa.run(_graphs(), "gcn", "vpa,sum", **settings)
+    progress = Planned()
+    gnn_vpa.run(_graphs(), "gcn", "vpa,sum", progress=progress, **settings)
+    assert progress.counts == (0, 6)
+    again = gnn_vpa.run(_graphs(), "gcn", "vpa", fresh=True, progress=progress, **settings)
+    assert progress.counts == (3, 0)
+    keys = ["aggregation", "options", "fold"]
+    frames = (r.folds.drop(columns="seconds").sort_values(keys) for r in (first, again))
+    pd.testing.assert_frame_equal(*(f.reset_index(drop=True) for f in frames))
 
 
 def test_graphs_that_were_changed_in_place_are_other_graphs(tmp_path: Path) -> None:

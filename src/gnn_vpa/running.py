@@ -65,6 +65,7 @@ def run(
     data_dir: str | Path | None = None,
     progress: Progress | None = None,
     tensorboard: str | Path | None = None,
+    fresh: bool = False,
     model: Models | None = None,
     aggr: str | Sequence[str] | None = None,
     seed: int | str | Sequence[int] | None = None,
@@ -116,6 +117,7 @@ def run(
         data_dir: A folder to look for data in first.
         progress: Told of each step, see `gnn_vpa.experiments.Progress`.
         tensorboard: A folder to write learning curves into for TensorBoard.
+        fresh: Train anew what is finished; its earlier results are removed.
         model: The same as `models`, spelled as on the command line.
         aggr: The same as `aggrs`.
         seed: The same as `seeds`.
@@ -207,6 +209,7 @@ def run(
             progress=progress,
             cluster=cluster,
             tensorboard=None if tensorboard is None else path_text(tensorboard, "tensorboard"),
+            fresh=fresh,
         )
     return Results(out)
 

@@ -72,11 +72,7 @@ def test_its_options_make_a_grid_and_others_are_run_without_them(mynets: str) ->
 
 
 def test_the_hash_of_its_source_is_in_the_task(mynets: str) -> None:
-    one, other = (
-        expand(["MUTAG"], [f"{mynets}:{name}"]).cells[0] for name in ("make", "with_aggr")
-    )
-    assert len(one.task.source) >= 8
-    assert one.task.source != other.task.source  # of what each reaches
+    assert len(expand(["MUTAG"], [f"{mynets}:make"]).cells[0].task.source) >= 8
     assert expand(["MUTAG"], ["gin"], ["vpa"]).cells[0].task.source == ""
 
 

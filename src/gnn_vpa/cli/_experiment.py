@@ -31,6 +31,7 @@ def execute(
     ray: str | None = None,
     runtime_env: Sequence[str] | None = None,
     tensorboard: Path | None = None,
+    fresh: bool = False,
 ) -> "Results":
     """Run cells into a folder, print the results beside the paper's, write and name the report."""
     from gnn_vpa.analysis.once import remembering
@@ -65,6 +66,7 @@ def execute(
                 keep_models=keep_models,
                 cluster=cluster,
                 tensorboard=tensorboard,
+                fresh=fresh,
             )
     except KeyboardInterrupt:
         text = "Interrupted. What is trained so far is kept; type the same command again to go on."

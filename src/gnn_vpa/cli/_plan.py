@@ -49,6 +49,7 @@ def show_plan(
     *,
     workers: int | None = None,
     slots: Slots | None = None,
+    fresh: bool = False,
 ) -> None:
     """Show what is done and what would run, without training more than a moment.
 
@@ -59,6 +60,7 @@ def show_plan(
         device: Where to train.
         workers: Number of processes, on GPUs on each of them.
         slots: What a cluster has; None: this host alone.
+        fresh: Whether what is finished is trained anew.
     """
     check_out(out)
     check_no_model(out)
@@ -69,7 +71,7 @@ def show_plan(
         found = identify(cells, data_dir, dataset_names(out))
     for note in found.notes:
         complain(note)
-    done, cells = finished(out), found.cells
+    done, cells = set() if fresh else finished(out), found.cells
     rest = [cell for cell in cells if cell.key not in done]
     if not rest:
         say(f"All {len(cells)} cells are finished, in {out}.")

@@ -117,6 +117,14 @@ def run(
             rich_help_panel=RUN,
         ),
     ] = False,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh",
+            help="Train anew what is finished; its earlier results are removed.",
+            rich_help_panel=RUN,
+        ),
+    ] = False,
     tensorboard: Annotated[Path | None, tensorboard_option(RUN)] = None,
 ) -> None:
     """Train a grid of methods on data sets, all folds of each, and compare them.
@@ -184,7 +192,7 @@ def run(
         for note in notes:
             say(note, err=True)
         with planned_on(ray, runtime_env, device) as slots:
-            show_plan(grid.cells, out, data_dir, device, workers=workers, slots=slots)
+            show_plan(grid.cells, out, data_dir, device, workers=workers, slots=slots, fresh=fresh)
         return
     said = {
         "datasets": datasets,
@@ -220,4 +228,5 @@ def run(
         ray=ray,
         runtime_env=runtime_env,
         tensorboard=tensorboard,
+        fresh=fresh,
     )

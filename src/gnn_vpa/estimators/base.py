@@ -24,7 +24,7 @@ from ..spelling import whole_number
 from ..trained import TrainedModel, train_model
 from ..trained.batch import Part
 from ..training import Protocol, Task
-from ..training.own import factory, is_own, register, source_hash
+from ..training.own import is_own, planned
 from .in_units import InUnits
 from .reading import Graphs, Learned, graphs_in, weighted
 
@@ -206,16 +206,12 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             "dropout": None if self.dropout is None else _real(self.dropout, "dropout"),
         }
         options = tuple((name, value) for name, value in given.items() if value is not None)
-        name, source = self._model_name()
+        if isinstance(self.model, str) and not is_own(self.model):
+            name, source = self.model, ""
+        else:
+            name, source = planned(self.model)
         aggr = "default" if self.aggr is None else self.aggr
         return Task(name, aggr, features=self.features, options=options, source=source)
-
-    def _model_name(self) -> tuple[str, str]:
-        if not isinstance(self.model, str):
-            return register(self.model), source_hash(self.model)
-        if is_own(self.model):
-            return self.model, source_hash(factory(self.model))
-        return self.model, ""
 
     def _protocol(self) -> Protocol:
         patience = None if self.patience is None else whole_number(self.patience, "patience", 1)

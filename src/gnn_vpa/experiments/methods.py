@@ -1,5 +1,6 @@
 """From names of models, aggregations and options to the tasks that they make."""
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import Parameter, signature
@@ -17,6 +18,7 @@ from .settings import CONTROLS, check_option, option_grid
 Methods = list[list[Task]]
 """A list for each model and aggregation: its tasks, one for each combination of options."""
 
+_log = logging.getLogger("gnn_vpa")
 _GIVEN = 2  # parameters of a factory that it is always called with: in_channels, out_channels
 
 
@@ -48,12 +50,11 @@ def tasks_of(
     left_out: list[str] = []
     methods: Methods = []
     wanted = None if aggrs is None else list(dict.fromkeys(map(_aggregation, aggrs)))
-    names = _names(models)
-    taken = _taken(names, options, arguments, left_out)
-    for model in names:
+    sources = _sources(models)
+    taken = _taken(list(sources), options, arguments, left_out)
+    for model, source in sources.items():
         grid = option_grid(taken[model])
         if own.is_own(model):
-            source = own.source_hash(own.factory(model))
             methods += [
                 # It has no variants; so it stands in the table of ours as released.
                 [Task(model, aggr, "released", features, chosen, source) for chosen in grid]
@@ -70,18 +71,21 @@ def tasks_of(
     return [tasks for tasks in methods if _can_be_built(tasks, left_out)], left_out
 
 
-def _names(models: Sequence[str | Callable[..., Any]]) -> list[str]:
-    """Return the names of models, each once; raise where one name stands for two functions."""
+def _sources(models: Sequence[str | Callable[..., Any]]) -> dict[str, str]:
+    """Return the source of each model by name; raise where one name stands for two functions."""
     sources: dict[str, str] = {}
     for model in models:
         name = model_name(model)
-        source = own.source_hash(own.factory(name)) if own.is_own(name) else ""
+        is_ours = isinstance(model, str) and not own.is_own(name)
+        source = "" if is_ours else own.planned(model)[1]
+        if why := own.unknown(name):
+            _log.warning("%s: no earlier results are taken for those of this model: %s", name, why)
         if sources.setdefault(name, source) != source:
             raise UsageError(
                 f"models: two different functions are called {name}: give each a name of its own, "
                 "so that their results can be told apart"
             )
-    return list(sources)
+    return sources
 
 
 def _aggregation(name: str) -> str:
@@ -98,11 +102,8 @@ def model_name(model: str | Callable[..., Any]) -> str:
         >>> model_name("GIN"), model_name("torch.nn:Linear")
         ('gin', 'torch.nn:Linear')
     """
-    if not isinstance(model, str):
+    if not isinstance(model, str) or own.is_own(model):
         return own.register(model)
-    if own.is_own(model):
-        own.factory(model.strip())
-        return model.strip()
     try:
         return known("model", model, MODELS)
     except UsageError as error:

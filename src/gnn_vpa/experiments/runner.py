@@ -58,6 +58,7 @@ def run_grid(
     keep_models: bool = False,
     cluster: Cluster | None = None,
     tensorboard: str | Path | None = None,
+    fresh: bool = False,
 ) -> None:
     """Run all cells that `out` has no results of yet, and record each when it is finished.
 
@@ -80,6 +81,7 @@ def run_grid(
         keep_models: Whether to write the chosen weights of each fold into the folder `models`.
         cluster: Other machines to run the cells on, see `ray_backend.connected`; None: this one.
         tensorboard: A folder to write learning curves into for TensorBoard, if it is to have them.
+        fresh: Whether to forget what `out` has of these cells, and to run them from their start.
 
     Raises:
         UsageError: The folder holds a saved model.
@@ -113,10 +115,14 @@ def run_grid(
         here = cells if cluster is None else []
         standby, sooner = stack.enter_context(ahead(here, out, devices, workers))
         found = identify(cells, data_dir, dataset_names(out))
-        pending = _checked(found, finished_in(out), out)  # what is refused leaves no folder behind
+        # What is refused leaves no folder behind.
+        pending = _checked(found, set() if fresh else finished_in(out), out)
         trained = [(cell.task, cell.protocol) for cell in pending if cell.protocol is not None]
         check_precision(trained, is_gpu=devices[0].startswith("cuda"))
         store = stack.enter_context(Store(out))
+        if fresh:
+            tidy(checkpoints, keys := {cell.key for cell in found.cells})
+            store.forget(keys)
         finished = store.finished()
         tidy(checkpoints, finished)  # after processes that ended before they could
         release_abandoned(checkpoints)

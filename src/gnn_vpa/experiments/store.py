@@ -96,11 +96,21 @@ class Store:
     def finished_since(self, number: int) -> list[tuple[int, str]]:
         """Return number and key of the cells recorded after the one of this number; 0 for all.
 
-        Numbers ascend: cells are recorded one transaction after the other, and never removed.
+        Numbers ascend: cells are recorded one transaction after the other, and only `forget`
+        removes them.
         """
         with _sqlite.explained(self.path):
             sql = "SELECT id, key FROM cells WHERE id > ? ORDER BY id"
             return self._connection.execute(sql, (number,)).fetchall()
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Remove what is recorded of cells, so that they are run again."""
+        rows = [(key,) for key in keys]
+        cell = "(SELECT id FROM cells WHERE key = ?)"
+        with _sqlite.explained(self.path), _sqlite.transaction(self._connection):
+            for table in ("scores", "folds", "signals"):
+                self._connection.executemany(f"DELETE FROM {table} WHERE cell = {cell}", rows)
+            self._connection.executemany("DELETE FROM cells WHERE key = ?", rows)
 
     def begin(
         self, device: str, configuration: Mapping[str, object], where: Where | None = None

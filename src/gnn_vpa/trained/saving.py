@@ -17,7 +17,7 @@ from torch.nn.parameter import is_lazy
 from ..errors import GnnVpaError, UsageError
 from ..random_state import seeded
 from ..training import METRICS, Protocol, Task
-from ..training.own import is_own, register, source_hash
+from ..training.own import is_own, planned
 from . import container
 from .card import card
 from .encoding import Encoding
@@ -283,8 +283,8 @@ def _modules(
                 "the function that makes it, --model module:function on the command line, or "
                 "load_model(path, model=make)"
             )
-        name = register(make)
-        task = replace(task, model=name, source=source_hash(make))
+        name, known_by = planned(make)
+        task = replace(task, model=name, source=known_by)
     elif make is not None:
         raise UsageError(
             f"{source} is one of our models ({task.model}), which needs no function: leave --model "

@@ -1,261 +1,634 @@
-"""What a file's model is made of: its text, what it chose when imported, what came later."""
+"""When earlier results are taken for those of a model: for the same one, and for no other."""
 
 import importlib
+import logging
 import os
+import random
 import subprocess
 import sys
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 import torch
+from torch import nn
+from torch_geometric.data import Data
 
-from gnn_vpa.training.own import modules_of, source_hash
+import gnn_vpa
+from gnn_vpa.errors import UsageError
 
-Write = Callable[[str, str], None]
-FILE = """
-import math
-from functools import partial
-from mylayers import DEPTH
-import mylayers
+GRAPHS = """
+import torch
+from torch_geometric.data import Data
 
-WIDTH = 2 * 4
-SIZES = {"wide": [8, -16]}
+def ring(size, label):
+    near = torch.arange(size)
+    edges = torch.cat([torch.stack([near, near.roll(1)]), torch.stack([near.roll(1), near])], 1)
+    return Data(edge_index=edges, x=torch.eye(3)[near % 3], num_nodes=size, y=label)
 
-
-class Net:
-    size = 4
-
-    def __init__(self):
-        self.width = WIDTH * DEPTH * mylayers.SCALE * SIZES["wide"][0] * self.size * math.pi
-
-
-def make(in_channels, out_channels, bias=True):
-    return Net()
+GRAPHS = [ring(3 + i % 5, i % 2) for i in range(40)]
 """
-LAYERS = "DEPTH = 3\nSCALE = 2\n"
+NET = """
+import math
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch_geometric.nn import global_add_pool
+import mylayers
+from mypackage.layers import act
 
-CHOICES = {
-    "lambda": (
-        "ACTS = {'8': lambda x: x.relu(), '64': lambda x: x.tanh()}\nact = ACTS[os.environ['W']]",
-        "act(i)",
-    ),
-    "default of a lambda": (
-        "f, g = lambda x, s=os.environ['W']: x, lambda x, s=2: x",
-        "f(i), g(i)",
-    ),
-    "argument of a decorator": (
-        "def scaled(w):\n def around(f):\n  return lambda x: w * f(x)\n return around\n"
-        "@scaled(int(os.environ['W']))\ndef act(x): return x",
-        "act(i)",
-    ),
-    "base": (
-        "class A: pass\nclass B:\n def f(self): return 1\n"
-        "class Net(A if os.environ['W'] == '8' else B): pass",
-        "Net()",
-    ),
-    "module by name": ("import myconfig", "getattr(myconfig, 'WIDTH')"),
-    "import in a function": ("", "__import__('myconfig') and load()"),
+WIDTH = 4
+SCALES = {"a": 1.0, "b": 2.0}
+
+
+def scaled(by):
+    def around(function):
+        return lambda *given: by * function(*given)
+    return around
+
+
+class Net(nn.Module):
+    def __init__(self, in_channels, out_channels, hidden=WIDTH, p=0.25):
+        super().__init__()
+        self.lin = nn.Linear(in_channels, hidden)
+        self.head = nn.Linear(hidden, out_channels)
+        self.p = p
+
+    @scaled(2)
+    def rescaled(self, x):
+        return mylayers.SCALE * x
+
+    def forward(self, x, edge_index, batch):
+        x = F.dropout(act(self.lin(x)), 0.5 * self.p, self.training)
+        return self.head(global_add_pool(self.rescaled(x), batch))
+
+    @classmethod
+    def small(cls, in_channels, out_channels):
+        return cls(in_channels, out_channels, 2)
+
+
+class Maker:
+    def __init__(self, hidden):
+        self.hidden = hidden
+
+    def __call__(self, in_channels, out_channels):
+        return Net(in_channels, out_channels, self.hidden)
+
+    def made(self, in_channels, out_channels):
+        return Net(in_channels, out_channels, self.hidden + 1)
+
+
+def make(in_channels, out_channels, *, hidden, p=0.25):
+    return Net(in_channels, out_channels, hidden, p)
+"""
+FILES = {
+    "mynet.py": NET,
+    "mylayers.py": "import numpy as np\nSCALE = 2.0\nrng = np.random.RandomState(0)\n",
+    "mypackage/__init__.py": "",
+    "mypackage/layers.py": "import torch\n\ndef act(x):\n    return torch.relu(x)\n",
 }
 
 
-@pytest.mark.parametrize("kind", CHOICES)
-def test_what_a_file_chooses_when_it_is_imported_counts(
-    write_module: Write, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    text, used = CHOICES[kind]
-    load = "def load():\n    from myconfig import WIDTH\n    return WIDTH\n"
-    hashes = []
-    for width in ("8", "64", "8"):
-        monkeypatch.setenv("W", width)
-        write_module("myconfig", "import os\nWIDTH = int(os.environ['W'])\n")
-        write_module("mynet", f"import os\n{text}\n{load}def make(i, o):\n    return {used}\n")
-        hashes.append(source_hash(importlib.import_module("mynet").make))
-    assert hashes[0] == hashes[2] != hashes[1]
+class Folder:
+    """A folder of a user's, from which models are run."""
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        names: dict[str, Any] = {}
+        exec(GRAPHS, names)
+        self.graphs: list[Data] = names["GRAPHS"]
 
-def test_what_a_package_imports_of_itself_is_no_circle(write_module: Write) -> None:
-    write_module("mypackage.__init__", "from . import layers\n")
-    write_module("mypackage.layers", "import mypackage\nclass Net: pass\n")
-    write_module("mynet", "from mypackage import layers\ndef make(i, o): return layers.Net()\n")
-    make = importlib.import_module("mynet").make
-    names = {module.__name__ for module in modules_of(make)}
-    assert names == {"mynet", "mypackage", "mypackage.layers"}
+    def write(self, **files: str) -> None:
+        """Write files, as if they were imported by a new process."""
+        for name, text in files.items():
+            path = self.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        self.forget()
 
+    def forget(self) -> None:
+        for cached in self.path.rglob("__pycache__/*.pyc"):
+            cached.unlink()  # of the same second
+        for name, module in list(sys.modules.items()):
+            if str(self.path) in (getattr(module, "__file__", None) or ""):
+                del sys.modules[name]
+        importlib.invalidate_caches()
+        sys.path_importer_cache.clear()
 
-def test_modules_that_no_model_reads_are_not_run(write_module: Write, tmp_path: Path) -> None:
-    write_module("mytrain", "import pathlib, sys\npathlib.Path('ran').touch()\nsys.exit(2)\n")
-    write_module(
-        "mynet",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import mytrain\n"
-        "if __name__ == '__main__':\n    import mytrain\n"
-        "def plot():\n    import mytrain\ndef make(i, o): return None\n",
-    )
-    source_hash(importlib.import_module("mynet").make)
-    assert not (tmp_path / "ran").exists()
+    def edit(self, name: str, old: str, new: str) -> None:
+        text = (self.path / name).read_text()
+        assert old in text
+        self.write(**{name: text.replace(old, new)})
+
+    def trains(self, models: Any = "mynet:Net", **options: Any) -> int:
+        """Run models, and return how many were trained and not taken from earlier results."""
+        out = self.path / "results"
+        settings: dict[str, Any] = {"epochs": 1, "folds": 2, "device": "cpu", "out": out}
+        before = len(gnn_vpa.Results(out).folds) if out.exists() else 0
+        after = len(gnn_vpa.run({"rings": self.graphs}, models, **settings, **options).folds)
+        return (after - before) // 2
+
+    def python(self, *arguments: str | Path, text: str = "") -> str:
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            cwd=self.path,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "GNN_VPA_WORKERS": "1"},
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
 
 
 @pytest.fixture
-def net(write_module: Write) -> Any:
-    write_module("mylayers", LAYERS)
-    write_module("mynet", FILE)
-    return importlib.import_module("mynet")
-
-
-def wider(net: Any) -> None:
-    net.WIDTH = 64
-
-
-def deeper(net: Any) -> None:
-    net.DEPTH = 64
-
-
-def rescaled(net: Any) -> None:
-    net.mylayers.SCALE = 64
-
-
-def sized(net: Any) -> None:
-    net.SIZES["wide"][0] = 64
-
-
-def of_class(net: Any) -> None:
-    net.Net.size = 64
-
-
-def without_bias(net: Any) -> None:
-    net.make.__defaults__ = (False,)
-
-
-def replaced(net: Any) -> None:
-    net.Net = SimpleNamespace
-
-
-def replaced_by_a_partial(net: Any) -> None:
-    net.Net = partial(net.Net)
-
-
-def with_another_method(net: Any) -> None:
-    net.Net.__init__ = lambda self: None
-
-
-def with_another_attribute(net: Any) -> None:
-    net.Net.act = staticmethod(torch.tanh)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)  # which source was imported is in there
+    folder = Folder(tmp_path)
+    folder.write(**FILES)
+    yield folder
+    folder.forget()
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("name", "old", "new"),
     [
-        wider, deeper, rescaled, sized, of_class, without_bias, replaced, replaced_by_a_partial,
-        with_another_method, with_another_attribute,
+        ("mynet.py", "class Net", "# A remark.\nclass Net"),
+        ("mynet.py", "super().__init__()\n", "super().__init__()  # first\n"),
+        ("mynet.py", "class Maker:", "class Maker:\n    'A docstring.'\n"),
+        ("mynet.py", "\nimport math", '"""A docstring."""\nimport math'),
+        ("mynet.py", "act(self.lin(x)), 0.5", "act(\n            self.lin(x)\n        ), 0.5"),
+        ("mynet.py", '"a"', "'a'"),
+        ("mynet.py", "WIDTH = 4\n", "\n\n\nWIDTH = 4\n"),
+        ("mypackage/layers.py", "import torch", "# A remark.\nimport torch"),
+        ("other.py", "", "x = 1"),
+    ],
+    ids=[
+        "remark", "remark behind", "docstring", "docstring of the module", "format", "quotes",
+        "moved", "package", "file that is not imported",
     ],
 )  # fmt: skip
-def test_a_value_of_a_module_that_is_changed_is_another_model(
-    net: Any, change: Callable[[Any], None]
-) -> None:
-    before = source_hash(net.make)
-    change(net)
-    changed = source_hash(net.make)
-    assert changed != before
-    assert changed == source_hash(net.make)
-    assert {module.__name__ for module in modules_of(net.make)} >= {"mynet", "mylayers"}
+def test_the_same_model_keeps_its_results(folder: Folder, name: str, old: str, new: str) -> None:
+    (folder.path / "other.py").touch()
+    assert folder.trains() == 1
+    folder.edit(name, old, new)
+    assert folder.trains() == 0
 
 
-def test_what_the_text_computes_counts_as_it_is_now(write_module: Write) -> None:
-    text = (
-        "import os\nCFG = dict(width=int(os.environ['W']))\ndef make(i, o): return CFG['width']\n"
-    )
-    hashes = []
-    for width in ("8", "64", "8"):
-        os.environ["W"] = width
-        write_module("mynet", text)
-        hashes.append(source_hash(importlib.import_module("mynet").make))
-    del os.environ["W"]
-    assert hashes[0] == hashes[2] != hashes[1]
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("mynet.py", "WIDTH = 4", "WIDTH = 5"),
+        ("mynet.py", '"b": 2.0', '"b": 3.0'),
+        ("mynet.py", "p=0.25", "p=0.35"),
+        ("mynet.py", "0.5 * self.p", "0.6 * self.p"),
+        ("mynet.py", "@scaled(2)", "@scaled(3)"),
+        ("mynet.py", "self.training)", "True)"),
+        ("mylayers.py", "SCALE = 2.0", "SCALE = 3.0"),
+        ("mylayers.py", "RandomState(0)", "RandomState(1)"),
+        ("mypackage/layers.py", "torch.relu", "torch.tanh"),
+        ("mypackage/__init__.py", "", "import torch\ntorch.nn.Linear.scale = 2"),
+    ],
+    ids=[
+        "constant", "dictionary", "default", "dropout", "decorator", "mode", "module", "seed",
+        "package", "package's init",
+    ],
+)  # fmt: skip
+def test_another_model_is_trained(folder: Folder, name: str, old: str, new: str) -> None:
+    assert folder.trains() == 1
+    if old:
+        folder.edit(name, old, new)
+    else:
+        folder.write(**{name: new})
+    assert folder.trains() == 1
+    folder.write(**FILES)
+    assert folder.trains() == 0
 
 
-def test_devices_loggers_and_folders_are_no_part_of_a_file_s_model(
-    write_module: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = (
-        "import logging, threading, os\n"
-        "log, lock, rows = logging.getLogger('x'), threading.Lock(), (i for i in [1])\n"
-        "device = os.environ['DEVICE']\nhere = os.path.dirname(os.path.realpath(__file__))\n"
-        "def make(i, o): return log, lock, rows, device, here\n"
-    )
-    hashes = set()
-    for device in ("cpu", "cuda:0"):
-        monkeypatch.setenv("DEVICE", device)
-        write_module("mynet", text)
-        hashes.add(source_hash(importlib.import_module("mynet").make))
-    assert len(hashes) == 1
+def test_another_process_finds_the_same_model(folder: Folder) -> None:
+    assert folder.trains() == 1
+    script(folder, "").write_text(SCRIPT.format(model="'mynet:Net'"))
+    assert "folds 2" in folder.python("script.py")
 
 
-SCRIPT = """
-import torch
-from functools import partial
+def test_options_count_by_their_values_and_not_by_their_order(folder: Folder) -> None:
+    assert folder.trains("mynet:make", hidden=2, p=0.5) == 1
+    assert folder.trains("mynet:make", p=0.5, hidden=2) == 0
+    assert folder.trains("mynet:make", p=[0.5, 0.6], hidden=2) == 1
+
+
+LATE = """
 from torch import nn
-from torch_geometric.nn import GINConv, MessagePassing
-from gnn_vpa.training.own import source_hash
+from torch_geometric.nn import global_add_pool
 
+class Net(nn.Module):
+    def __init__(self, i, o):
+        super().__init__()
+        import mylate
+        self.lin, self.scale = nn.Linear(i, o), mylate.SCALE
 
-class Option:
-    def __init__(self):
-        self.kinds, self.cast = {"a", "b", "c", "d"}, [int, object()]
-
-
-class Conv(MessagePassing):
-    def __init__(self):
-        super().__init__(aggr="add")
-        self.lin = nn.Linear(3, 3)
-
-    def message(self, x_j):
-        return self.lin(x_j)
-
-
-torch.manual_seed(0)
-act = nn.Sequential(nn.Linear(2, 2), GINConv(nn.Linear(2, 2)))
-act.register_forward_hook(lambda *_: None)
-option, norm = Option(), partial(nn.BatchNorm1d, eps=1e-3)
-is_kind = lambda kind: kind in {"a", "b", "c", "d"}
-
-
-def make(in_channels, out_channels):
-    return act, option, norm, is_kind, Conv()
-
-
-before = source_hash(make)
-make(1, 2)
-assert source_hash(make) == before  # PyG gives a class methods when it is first used
-print(before)
+    def forward(self, x, edge_index, batch):
+        return self.scale * global_add_pool(self.lin(x), batch)
 """
 
 
-def test_hashes_are_the_same_in_every_process_and_after_a_model_was_made(tmp_path: Path) -> None:
-    path = tmp_path / "script.py"
-    path.write_text(SCRIPT)
-    found = {
-        subprocess.run(
-            [sys.executable, path],
-            check=True,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(found) == 1
+def test_a_module_that_is_imported_when_the_model_is_built_counts(folder: Folder) -> None:
+    folder.write(**{"mynet.py": LATE, "mylate.py": "SCALE = 2\n"})
+    assert folder.trains() == 1
+    assert folder.trains() == 0
+    folder.edit("mylate.py", "2", "3")
+    assert folder.trains() == 1
 
 
-def test_a_walk_that_imports_finds_what_the_next_one_finds(write_module: Write) -> None:
-    write_module("mylazy.__init__", "WIDTH = 8\n")
-    write_module("mylazy.extra", "DEPTH = 2\n")
-    write_module(
-        "mynet",
-        "import mylazy\ndef make(i, o, package=mylazy):\n"
-        "    from mylazy import extra\n    return extra.DEPTH\n",
+COUNTING = """
+import itertools
+import torch
+from torch import nn
+from torch_geometric.nn import global_add_pool
+
+MADE, NUMBER, CACHE = [], itertools.count(), []
+
+class Net(nn.Module):
+    def __init__(self, i, o):
+        super().__init__()
+        if not CACHE:
+            CACHE.append(torch.randn(3))
+        self.lin = nn.Linear(i, o)
+        self.register_buffer("number", torch.tensor(float(next(NUMBER))))
+        MADE.append(self)
+
+    def forward(self, x, edge_index, batch):
+        return global_add_pool(self.lin(x), batch)
+"""
+
+
+def test_a_factory_that_counts_what_it_makes_stays_the_same(folder: Folder) -> None:
+    folder.write(**{"mynet.py": COUNTING})
+    assert [folder.trains() for _ in range(3)] == [1, 0, 0]
+
+
+def test_the_state_of_generators_is_left_as_it_was(folder: Folder) -> None:
+    torch.manual_seed(3)
+    np.random.seed(3)  # noqa: NPY002 - models may use it
+    random.seed(3)
+    before = torch.get_rng_state(), np.random.get_state()[1], random.getstate()  # noqa: NPY002
+    limit = sys.getrecursionlimit()
+    folder.trains()
+    after = torch.get_rng_state(), np.random.get_state()[1], random.getstate()  # noqa: NPY002
+    assert torch.equal(before[0], after[0])
+    assert np.array_equal(before[1], after[1])
+    assert before[2] == after[2]
+    assert limit == sys.getrecursionlimit()
+
+
+# Values that no file says -------------------------------------------------------------------------
+
+
+def test_a_value_that_is_set_from_outside_is_another_model(folder: Folder) -> None:
+    assert folder.trains() == 1
+    module: Any = importlib.import_module("mylayers")
+    module.SCALE = 3.0
+    assert folder.trains() == 1
+    module.SCALE = 2.0
+    assert folder.trains() == 0
+
+
+class Scaled(nn.Module):
+    """Scales what it sums up."""
+
+    def __init__(self, in_channels: int, out_channels: int, scale: float) -> None:
+        super().__init__()
+        self.lin, self.scale = nn.Linear(in_channels, out_channels), scale
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor, batch: torch.Tensor) -> Any:
+        sums = x.new_zeros(int(batch.max()) + 1, x.shape[1]).index_add(0, batch, x)
+        return self.scale * self.lin(sums)
+
+
+def scaled_by(scale: float) -> Callable[..., nn.Module]:
+    def make(in_channels: int, out_channels: int) -> nn.Module:
+        return Scaled(in_channels, out_channels, scale)
+
+    return make
+
+
+def test_what_a_function_has_from_around_it_counts(folder: Folder) -> None:
+    assert folder.trains(scaled_by(1.0)) == 1
+    assert folder.trains(scaled_by(1.0)) == 0
+    assert folder.trains(scaled_by(1.001)) == 1
+    with pytest.raises(UsageError, match="two different functions are called"):
+        folder.trains([scaled_by(1.0), scaled_by(2.0)])
+
+
+def test_lambdas_count(folder: Folder) -> None:
+    assert folder.trains(lambda i, o: Scaled(i, o, 1.0)) == 1
+    assert folder.trains(lambda i, o: Scaled(i, o, 1.0)) == 0
+    assert folder.trains(lambda i, o: Scaled(i, o, 2.0)) == 1
+
+
+# What makes a model need not be a function --------------------------------------------------------
+
+
+def test_partials_are_models_whose_names_say_what_they_were_given(folder: Folder) -> None:
+    make: Any = importlib.import_module("mynet").make
+    assert folder.trains([partial(make, hidden=2), partial(make, hidden=3)]) == 2
+    assert folder.trains([partial(make, hidden=3), partial(make, p=0.25, hidden=2)]) == 1
+    models = set(gnn_vpa.Results(folder.path / "results").folds["model"])
+    assert models == {
+        "mynet:make(hidden=2)", "mynet:make(hidden=3)", "mynet:make(hidden=2, p=0.25)"
+    }  # fmt: skip
+    assert folder.trains(partial(make, p=0.25, hidden=2)) == 0
+
+
+@pytest.mark.parametrize("kind", ["object", "bound method", "classmethod", "in the module"])
+def test_whatever_can_be_called_is_a_model(folder: Folder, kind: str) -> None:
+    def given(hidden: int) -> Any:
+        net: Any = importlib.import_module("mynet")
+        if kind == "object":
+            return net.Maker(hidden)
+        if kind == "bound method":
+            return net.Maker(hidden).made
+        net.Net.small.__func__.__defaults__ = None
+        net.small = partial(net.make, hidden=hidden)
+        return net.Net.small if kind == "classmethod" else "mynet:small"
+
+    assert folder.trains(given(2)) == 1
+    assert folder.trains(given(2)) == 0
+    if kind != "classmethod":
+        assert folder.trains(given(3)) == 1
+    folder.edit("mynet.py", "@scaled(2)", "@scaled(3)")
+    assert folder.trains(given(2)) == 1
+
+
+# Files that are not as they were imported ---------------------------------------------------------
+
+
+def test_after_a_reload_the_new_class_is_trained(folder: Folder) -> None:
+    net: Any = importlib.import_module("mynet")
+    old = net.Net
+    assert folder.trains([old]) == 1
+    (folder.path / "mynet.py").write_text(NET.replace("p=0.25", "p=0.3333"))
+    importlib.reload(net)
+    assert folder.trains("mynet:Net") == 1
+    assert folder.trains(net.Net) == 0
+    module = importlib.import_module("gnn_vpa.training.own")
+    assert module.factory("mynet:Net") is net.Net
+    folder.forget()
+    assert folder.trains("mynet:Net") == 0
+
+
+def test_a_class_that_was_defined_anew_is_not_taken_for_the_new_one(
+    folder: Folder, caplog: pytest.LogCaptureFixture
+) -> None:
+    net: Any = importlib.import_module("mynet")
+    old = net.Net
+    importlib.reload(net)
+    assert folder.trains("mynet:Net") == 1
+    assert not caplog.records
+    assert folder.trains(old) == 1
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "mynet:Net: no earlier results are taken for those of this model: mynet.Net was defined "
+        "again after this one"
     )
-    make = importlib.import_module("mynet").make
-    assert len({source_hash(make) for _ in range(3)}) == 1
+
+
+def test_a_file_that_was_edited_after_it_was_imported_is_trained_anew_and_said(
+    folder: Folder, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert folder.trains() == 1
+    folder.forget()
+    importlib.import_module("mynet")
+    (folder.path / "mynet.py").write_text(NET.replace("p=0.25", "p=0.3333"))
+    assert folder.trains() == 1
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "mynet.py was edited after it was imported" in record.getMessage()
+    assert folder.trains() == 0  # in this process it is known
+    folder.forget()
+    assert folder.trains() == 1
+    assert folder.trains() == 0
+
+
+@pytest.mark.parametrize("broken", ["def make(:\n", "\xff"])
+def test_a_file_that_is_saved_half_written_is_trained_anew(folder: Folder, broken: str) -> None:
+    importlib.import_module("mynet")
+    (folder.path / "mynet.py").write_bytes(broken.encode("latin-1"))
+    assert folder.trains() == 1
+
+
+# Packages that are installed ----------------------------------------------------------------------
+
+HELPER = "def act(x):\n    return {} * x\n"
+USING = NET.replace("from mypackage.layers import act", "from myhelper import act")
+
+
+@pytest.mark.parametrize("name", ["site-packages", "my-packages", "dist-packages"])
+def test_a_file_that_no_package_has_installed_counts_wherever_it_is(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.syspath_prepend(folder.path / name)
+    folder.write(**{"mynet.py": USING, f"{name}/myhelper.py": "UNUSED = 1\n" + HELPER.format(2)})
+    assert folder.trains() == 1
+    folder.edit(f"{name}/myhelper.py", "UNUSED = 1", "UNUSED = 2")
+    assert folder.trains() == 1
+    folder.edit(f"{name}/myhelper.py", "UNUSED = 2", "UNUSED = 1  # again")
+    assert folder.trains() == 0
+
+
+def installed(version: str, text: str, digest: str) -> dict[str, str]:
+    info = "site-packages/my_helper-1.0.dist-info"
+    return {
+        "mynet.py": USING,
+        "site-packages/myhelper.py": text,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: my-helper\nVersion: {version}\n",
+        f"{info}/RECORD": f"myhelper.py,sha256={digest},9\nmy_helper-1.0.dist-info/RECORD,,\n",
+        f"{info}/top_level.txt": "myhelper\n",
+    }
+
+
+def test_a_package_counts_by_its_version_and_files_and_by_what_it_computes(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(folder.path / "site-packages")
+    texts = [HELPER.format(2), "# A remark.\n" + HELPER.format(2), HELPER.format(3)]
+    folder.write(**installed("1.0", texts[0], "abc"))
+    assert folder.trains() == 1
+    folder.write(**installed("1.0", texts[1], "abc"))
+    assert folder.trains() == 0
+    folder.write(**installed("1.0", texts[2], "abc"))  # edited where it is
+    assert folder.trains() == 1
+
+
+@pytest.mark.parametrize(("version", "digest"), [("1.1", "abc"), ("1.0", "abd")])
+def test_a_package_that_was_installed_anew_is_another(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, version: str, digest: str
+) -> None:
+    text = "UNUSED = 1\n" + HELPER.format(2)
+    monkeypatch.syspath_prepend(folder.path / "site-packages")
+    folder.write(**installed("1.0", text, "abc"))
+    assert folder.trains() == 1
+    # What is installed where is looked at once in a process.
+    (folder.path / "site-packages").rename(folder.path / "before")
+    monkeypatch.syspath_prepend(folder.path / "after/site-packages")
+    files = installed(version, text, digest)
+    folder.write(**{name.replace("site-", "after/site-"): files[name] for name in files})
+    assert folder.trains() == 1
+
+
+def test_a_package_in_a_zip_counts(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.write(**{"mynet.py": USING})
+    archive = folder.path / "lib.zip"
+    monkeypatch.syspath_prepend(archive)
+
+    def pack(unused: int) -> None:
+        with zipfile.ZipFile(archive, "w") as packed:
+            packed.writestr("myhelper.py", f"UNUSED = {unused}\n" + HELPER.format(2))
+        os.utime(archive, (unused, unused))
+        folder.forget()
+
+    pack(1)
+    assert folder.trains() == 1
+    pack(2)
+    assert folder.trains() == 1
+
+
+# Scripts and notebooks ----------------------------------------------------------------------------
+
+SCRIPT = """
+import gnn_vpa
+exec(open("graphs.txt").read())
+results = gnn_vpa.run(
+    {{"rings": GRAPHS}}, {model}, epochs=1, folds=2, device="cpu", out="results"
+)
+print("folds", len(results.folds))
+"""
+CLASS = """
+import torch
+from torch import nn
+from torch_geometric.nn import global_add_pool
+
+SCALE = 2.0
+
+class Net(nn.Module):
+    def __init__(self, i, o):
+        super().__init__()
+        self.lin = nn.Linear(i, o)
+
+    def forward(self, x, edge_index, batch):
+        return SCALE * global_add_pool(self.lin(x), batch)
+"""
+
+
+def script(folder: Folder, text: str = CLASS, before: str = "") -> Path:
+    (folder.path / "graphs.txt").write_text(GRAPHS)
+    path = folder.path / "script.py"
+    path.write_text(before + text + SCRIPT.format(model="Net"))
+    return path
+
+
+def test_a_script_keeps_its_results_until_its_model_is_edited(folder: Folder) -> None:
+    assert "folds 2" in folder.python(script(folder))
+    more = CLASS.replace("class Net", "# A remark.\nclass Net") + "\nepochs = 30\n"
+    assert "folds 2" in folder.python(script(folder, more))
+    assert "folds 4" in folder.python(script(folder, CLASS.replace("SCALE = 2.0", "SCALE = 2.5")))
+
+
+OWN = "from pathlib import Path\ntext = Path(__file__).read_text()\n"
+
+
+def test_a_script_that_is_saved_while_it_runs_is_trained_anew(folder: Folder) -> None:
+    said = folder.python(script(folder, before=OWN + "Path(__file__).write_text('def make(:')\n"))
+    assert "folds 2" in said
+    assert said.count("no earlier results are taken") == 1
+    assert "script.py was edited after it was imported" in said
+    text = OWN + "Path(__file__).write_text(text + 'x = 1')\n"
+    assert "folds 4" in folder.python(script(folder, before=text))
+
+
+def test_a_script_from_standard_input_is_run(folder: Folder) -> None:
+    assert "folds 2" in folder.python("-", text=script(folder).read_text())
+
+
+class Notebook:
+    """Cells that are run in a module of their own, as Jupyter and sphinx-gallery do."""
+
+    modules: ClassVar[list[ModuleType]] = []
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.module = ModuleType("__main__")
+        self.cells: list[str] = [""]
+        vars(self.module)["_ih"] = self.cells
+        monkeypatch.setitem(sys.modules, "__main__", self.module)
+        self.modules.append(self.module)
+
+    def run(self, *cells: str) -> Any:
+        for cell in cells:
+            self.cells.append(cell)
+            exec(compile(cell, f"<ipython-input-{len(self.cells)}>", "exec"), vars(self.module))
+        return vars(self.module)["Net"]
+
+
+CELLS = CLASS.split("\nclass")[0], "class" + CLASS.split("\nclass")[1]
+
+
+def test_cells_that_a_model_does_not_need_do_not_matter(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert folder.trains(Notebook(monkeypatch).run(*CELLS)) == 1
+    other = Notebook(monkeypatch)
+    net = other.run("batch = 3\n", *CELLS, "x = batch\nprint(x)", "super(dict)\nx += 1")
+    assert folder.trains(net) == 0
+    assert folder.trains(other.run("SCALE = 2.0")) == 0
+    assert folder.trains(other.run("SCALE = 2.5")) == 1
+    assert folder.trains(other.run("SCALE = 1.0\nSCALE *= 2")) == 1
+    assert folder.trains(other.run("Net.more = 3")) == 1
+
+
+def test_a_cell_that_is_run_again_is_the_last_word(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook = Notebook(monkeypatch)
+    assert folder.trains(notebook.run(CELLS[0], CELLS[1].replace("SCALE", "4"), *CELLS)) == 1
+    assert folder.trains(Notebook(monkeypatch).run(*CELLS)) == 0
+
+
+def test_cells_of_one_file_that_are_compiled_apart_are_run(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder.path / "gallery.py"
+    path.write_text("\n".join(CELLS))
+    module = ModuleType("__main__")
+    module.__file__ = str(path)
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    for cell in CELLS:
+        exec(compile(cell, str(path), "exec"), vars(module))
+    assert folder.trains(vars(module)["Net"]) == 1
+    assert folder.trains(vars(module)["Net"]) == 0
+
+
+def test_a_model_without_any_text_is_known_by_what_it_computes(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+
+    def run(text: str) -> int:
+        vars(sys.modules["__main__"]).update(names := {"__name__": "__main__"})
+        exec(text, names)
+        return folder.trains(names["Net"])
+
+    assert [run(CLASS), run(CLASS + "\nx = 1"), run(CLASS.replace("2.0", "2.001"))] == [1, 0, 1]
+
+
+def test_a_name_of_the_script_is_a_model_too(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Notebook(monkeypatch).run(*CELLS)
+    assert folder.trains("__main__:Net") == 1

@@ -13,6 +13,9 @@ from .factories import adopt as adopt
 from .factories import elsewhere as elsewhere
 from .factories import factory as factory
 from .factories import is_own as is_own
+from .factories import planned as planned
 from .factories import register as register
+from .factories import unknown as unknown
 from .hashing import modules_of as modules_of
 from .hashing import source_hash as source_hash
+from .two_graphs import two_graphs as two_graphs

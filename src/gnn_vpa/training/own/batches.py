@@ -22,6 +22,15 @@ class Inputs(NamedTuple):
     edge_weight: Tensor | None = None  # [E]
     pos: Tensor | None = None  # [N, P]
 
+    def to(self, device: torch.device, dtype: torch.dtype) -> "Inputs":
+        """Return the same on a device, numbers of this type."""
+        return Inputs(
+            *(  # type: ignore[arg-type]
+                None if t is None else t.to(device, dtype if t.is_floating_point() else None)
+                for t in self
+            )
+        )
+
 
 class Source:
     """A data set on a device, from which batches are cut."""

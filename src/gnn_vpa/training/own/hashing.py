@@ -1,35 +1,60 @@
-"""What a model is made of, as a hash: an edited model is another one.
+"""What a model is, as a hash: results belong to it, and an edited model is another one.
 
-The hash is of what runs: the code that the factory reaches, and the values that this code reads as
-they are now (``walk.py``). The text of the user's modules counts too, as what they do when they are
-imported is nowhere else: comments, formatting and docstrings do not matter, and neither do the
-versions of libraries.
+It is the text of the files that the model is in and that these import, the versions of installed
+packages (`text.py`), and what the model is when freshly built: its ``repr``, its initial weights,
+and its scores for two small graphs.
 """
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import ModuleType
-from typing import Any
+import hashlib
+import inspect
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import product
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
 
-from ...errors import UsageError
-from .walk import Untold, Walk
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from ...random_state import seeded
+from .adapter import Adapter
+from .alone import Alone
+from .text import THIS_PROCESS, texts_of
+from .two_graphs import two_graphs
+
+_WIDTH, _OUTPUTS = 8, 2
+_COLUMNS = (None, *range(1, 17))  # of edge features: the first with which a model can be called
+# In float64 another machine or number of threads rounds to the same digits.
+_DIGITS = {torch.float64: 6, torch.float32: 3}
+_SEED = 7
+_CPU = torch.device("cpu")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+class Identity(NamedTuple):
+    """What a model is known by.
+
+    Attributes:
+        source: A hash, 16 hexadecimal digits.
+        unknown: In words, what of it is not known; then no other process has this hash.
+    """
+
+    source: str
+    unknown: str
 
 
 def source_hash(factory: Callable[..., Any]) -> str:
-    """Return a hash of a factory and of all that it uses, 16 hexadecimal digits.
+    """Return a hash of what a factory's model is, 16 hexadecimal digits.
 
-    It is computed anew each time: values that the factory reads may have changed.
-
-    Raises:
-        UsageError: A module was edited after it was imported, or something has no content that
-            can be told.
+    It is computed anew each time: a factory may read what has changed.
 
     Example:
-        >>> len(source_hash(source_hash))
+        >>> len(source_hash(nn.Linear))
         16
     """
-    return _walked(factory).digest()[:16]
+    return identity(factory).source
 
 
 def modules_of(factory: Callable[..., Any]) -> list[ModuleType]:
@@ -39,36 +64,86 @@ def modules_of(factory: Callable[..., Any]) -> list[ModuleType]:
         >>> modules_of(source_hash)
         []
     """
-    return list(_walked(factory).modules.values())
+    return texts_of(factory).modules
 
 
-_DEEP = 20_000  # of a chain of functions each takes some ten calls
+def identity(factory: Callable[..., Any]) -> Identity:
+    """Return what a factory's model is known by.
+
+    Example:
+        >>> identity(nn.Linear).unknown
+        ''
+    """
+    texts, unknown = texts_of(factory), ""
+    # The first one may be made otherwise, where it fills a cache; what differs always is no part.
+    _, *looks = (_looks(factory) for _ in range(3))
+    look = [one if one == other else "differs" for one, other in zip(*looks, strict=True)]
+    parts: list[object] = [sorted(texts.by_name.items()), look]
+    has_text = isinstance(factory, type) or (
+        isinstance(factory, FunctionType)
+        and not factory.__closure__
+        and any(texts.by_name.values())
+    )
+    if texts.unknown:
+        unknown = texts.unknown[0]
+    elif not has_text and not look[1]:
+        unknown = "it cannot be called with two small graphs"
+        parts.append((THIS_PROCESS, id(factory)))
+    return Identity(hashlib.sha256(repr(parts).encode()).hexdigest()[:16], unknown)
 
 
-def _walked(factory: Callable[..., Any]) -> Walk:
-    walk, before = Walk(), -1
-    try:
-        with _deep():
-            # What functions import is imported by the walk: another one sees all of it at once.
-            while before != len(sys.modules):
-                walk, before = Walk(), len(sys.modules)
-                walk.value(factory)
-    except (Untold, RecursionError) as error:
-        why = "nested too deep" if isinstance(error, RecursionError) else error
-        raise UsageError(
-            f"models: the content of {walk.at} cannot be told ({why}), so that old results might "
-            "be taken for those of this model: make it inside the function that makes the model, "
-            "or put the model into a file, mynets.py, and pass mynets.make."
-        ) from error
-    return walk
+def _looks(factory: Callable[..., Any]) -> tuple[str, str, str]:
+    """Build a model, and return its form, its scores and its weights, as far as there are any."""
+    with seeded(_SEED), suppress(Exception):
+        model = factory(_WIDTH, _OUTPUTS, **_required(factory))
+        scores = weights = ""
+        for columns, (dtype, digits) in product(_COLUMNS, _DIGITS.items()):
+            with suppress(Exception):
+                scores = _scores(model, columns, dtype, digits)
+                break
+        with suppress(Exception):
+            weights = repr([(name, _rounded(t, 6)) for name, t in model.state_dict().items()])
+        return _ADDRESS.sub("", repr(model)), scores, weights
+    return "", "", ""
 
 
-@contextmanager
-def _deep() -> Iterator[None]:
-    """Allow many calls within each other."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _DEEP))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
+def _required(factory: Callable[..., Any]) -> dict[str, Any]:
+    """Return values for options that have none."""
+    with suppress(TypeError, ValueError):
+        options = list(inspect.signature(factory).parameters.values())[2:]
+        kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+        names = [o.name for o in options if o.kind in kinds and o.default is o.empty]
+        return {name: "sum" if name == "aggr" else 1 for name in names}
+    return {}
+
+
+def _scores(model: nn.Module, columns: int | None, dtype: torch.dtype, digits: int) -> str:
+    """Return the scores of two graphs in evaluation and in training."""
+    model = getattr(model, "_orig_mod", model)  # it need not be compiled for that
+    inputs, found = two_graphs(_WIDTH, columns, positions=3), list[str]()
+    alone = Alone(model, Adapter.of(model, ""), _OUTPUTS)
+    if any(map(is_lazy, model.parameters())):  # lazy layers learn their sizes
+        alone.adapter(model.eval(), inputs)
+    for is_training in (False, True):
+        model.train(is_training)
+        params, buffers = (
+            {name: _copied(tensor, dtype) for name, tensor in named}
+            for named in (model.named_parameters(), model.named_buffers())
+        )
+        seed = torch.tensor(_SEED, dtype=torch.int32)
+        out = alone.functional(params, buffers, inputs.to(_CPU, dtype), seed)
+        found.append(_rounded(out, digits))
+    return repr(found)
+
+
+def _copied(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return a copy, as the model may write to it."""
+    return tensor.detach().to(_CPU, dtype if tensor.is_floating_point() else None, copy=True)
+
+
+def _rounded(tensor: Tensor, digits: int) -> str:
+    """Return a tensor's size and two sums over it, in a few digits."""
+    flat = tensor.detach().to(_CPU, torch.float64).flatten()
+    norm = flat.norm()
+    along = torch.arange(len(flat), dtype=torch.float64).cos() @ flat / norm
+    return f"{tuple(tensor.shape)} {norm:.{digits}g} {round(float(along), digits) + 0.0}"
