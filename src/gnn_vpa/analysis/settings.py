@@ -120,7 +120,7 @@ def split_by_setting(frame: pd.DataFrame) -> Iterator[tuple[Setting, pd.DataFram
 
 def settings_of(frame: pd.DataFrame) -> list[Setting]:
     """Return the settings of folds or curves, in the order of `split_by_setting`."""
-    return [*_rows(frame)]
+    return [*_rows(frame)] if len(frame) else []
 
 
 @once
@@ -176,7 +176,7 @@ def shown_settings(folds: pd.DataFrame) -> list[tuple[Setting, pd.DataFrame]]:
 def left_out(folds: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on the settings that `shown_settings` leaves out; none if it shows all."""
     count = len(settings_of(folds))
-    if more := count - len(shown_settings(folds)):
+    if count and (more := count - len(shown_settings(folds))):
         yield (
             f"{more:,} of {count:,} settings are left out here. Those shown have the best "
             "validation scores of each model on each data set. The folds of all settings are in "

@@ -54,7 +54,7 @@ def render_report(
             parts=found,
             sections=[shown for part in found for shown in _shown(part)],
             trainings=len(folds),
-            settings=len(settings_of(folds)) if len(folds) else 0,
+            settings=len(settings_of(folds)),
             lede=_lede(found),
             scores=_scores(found) + _rounded(provenance),
             warnings=warnings(folds),
