@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .trained import load_model as load_model
     from .trained import train_model as train_model
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 _ROOMS = {
     "auditing": ("Audit", "audit"),

@@ -24,8 +24,8 @@ def start(
 ) -> subprocess.Popen[bytes]:
     r"""Start Python with these arguments, and with this process' import path.
 
-    Python adds nothing to that path (``-P``): a file of the current folder that is called as a
-    module of a library would be run in its place.
+    The current folder comes last in that path, if it is in it, and Python does not add it in front
+    (``-P``): a `json.py` there would be imported instead of the standard library's.
 
     Ctrl-C is for the process that was started by hand, which then asks the others to leave.
     Variables in ``environment`` are added to those of this process, which go before our own.
@@ -35,7 +35,7 @@ def start(
         >>> process.communicate()[0]
         b'here\n'
     """
-    path = os.pathsep.join(folder or "." for folder in sys.path)
+    path = os.pathsep.join([*filter(None, sys.path), *["."] * ("" in sys.path)])
     return subprocess.Popen(
         [sys.executable, "-P", *arguments],
         env={**_KEPT, **os.environ, **(environment or {}), "PYTHONPATH": path},

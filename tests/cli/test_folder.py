@@ -74,3 +74,22 @@ def test_a_model_that_is_called_as_a_library_is_refused_with_both_files(tmp_path
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Rename yaml.py" in " ".join(done.stderr.split())
+
+
+def test_processes_of_a_notebook_look_in_its_folder_last(tmp_path: Path) -> None:
+    trap = f"open({str(tmp_path / 'trapped')!r}, 'w').close(); raise SystemExit(3)"
+    code = (
+        "import json, pathlib, sys, gnn_vpa\n"
+        "assert sys.path[0] == ''\n"  # as in a notebook
+        f"pathlib.Path('json.py').write_text({trap!r})\n"
+        "options = dict(epochs=2, folds=2, seeds=(0, 1), workers=2, device='cpu', out='runs')\n"
+        "gnn_vpa.run('MUTAG', 'sgc', 'default', **options)\n"
+    )
+    searched = os.pathsep.join(filter(None, sys.path))
+    subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": searched, "OMP_NUM_THREADS": "1"},
+        check=True,
+    )
+    assert not (tmp_path / "trapped").exists()
