@@ -41,5 +41,5 @@ def _recorded(folder: str | Path) -> set[str]:
     """Return the precisions of a run's finished cells; none where there is no run."""
     if not (Path(folder) / FILE).exists():
         return set()
-    settings = [row.get("protocol") or "{}" for row in query(folder, "SELECT * FROM cells")]
+    settings = [row["protocol"] or "{}" for row in query(folder, "SELECT protocol FROM cells")]
     return {Protocol(**json.loads(text)).precision for text in settings}
