@@ -62,11 +62,11 @@ CREATE TABLE cells (
     batch_size INTEGER,
     learning_rate REAL,
     session INTEGER NOT NULL REFERENCES sessions,
-    source TEXT NOT NULL DEFAULT '',
+    source TEXT NOT NULL,
     protocol TEXT,
-    metric TEXT NOT NULL DEFAULT 'accuracy',
-    repeat INTEGER NOT NULL DEFAULT 0,
-    division TEXT NOT NULL DEFAULT '',
+    metric TEXT NOT NULL,
+    repeat INTEGER NOT NULL,
+    division TEXT NOT NULL,
     selection TEXT
 );
 CREATE TABLE folds (
