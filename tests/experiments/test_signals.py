@@ -85,10 +85,8 @@ def test_a_method_without_neighbours_to_tell_apart_has_no_distance(
     assert math.isnan(distance) or distance >= 0
 
 
-def test_a_run_that_was_ended_before_gets_its_signals_when_it_is_run_again(
-    toy: GraphSet, tmp_path: Path
-) -> None:
-    cells = _cells(toy, aggrs=["vpa"])
+def test_a_run_that_was_ended_before_gets_its_signals_when_it_is_run_again(tmp_path: Path) -> None:
+    cells = _cells("MUTAG", aggrs=["vpa"])
     run_grid(cells, tmp_path, device="cpu")
     expected = read_signals(tmp_path)
     with Store(tmp_path) as store:
