@@ -1,18 +1,18 @@
 """The page of what more GPUs gain, docs/scale.md, and its figure.
 
-Everything on it is computed from `results/paper` (how long each group took on an H200), from
-`results/scale/local.csv` (`python -m benchmarks scale`) and by `experiments.schedule`.
+Everything on it is computed from `results/scale/paces.csv` (the pace of each group of
+`results/paper` on an H200), from `results/scale/local.csv` (`python -m benchmarks scale`) and by
+`experiments.schedule`.
 """
 
 import csv
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from gnn_vpa.analysis.figures._svg import WIDTH, Scale, element, path, picture, text
 from gnn_vpa.experiments import Cell, format_duration, grouped, preset
-from gnn_vpa.experiments.estimate import Pace, setting_of
+from gnn_vpa.experiments.estimate import Pace
 from gnn_vpa.experiments.schedule import (
     LANES_OF_STEP,
     START_S,
@@ -22,14 +22,12 @@ from gnn_vpa.experiments.schedule import (
     outlook,
     short_slots,
 )
-from gnn_vpa.experiments.store import query
 from gnn_vpa.files import write_whole
 
 GPUS = doublings(256)
 SEEDS = 93  # of Table 1's 108 cells: some 10,000 cells
 _EACH = 3  # processes that shared the GPU when `results/paper` was recorded
 SEEN_S = 980  # both tables on one H200, so many processes, as far as they were seen
-_WRONG = 10.0  # of two seeds, one that took so much longer was trained by an earlier version
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, WIDTH - 16, 24, 200
 _COLOURS = ("#0072B2", "#D55E00")
 
@@ -114,7 +112,7 @@ def write_page(root: Path) -> Path:
 
 def grids(root: Path) -> list[Grid]:
     """Return the paper's experiments, and a grid of some 10,000 cells."""
-    paces = recorded_paces(root / "results" / "paper")
+    paces = recorded_paces(root)
     asked = {
         "`reproduce paper`": preset("paper"),
         f"Table 1 with {SEEDS} seeds": preset("table1", seeds=range(SEEDS)),
@@ -122,26 +120,15 @@ def grids(root: Path) -> list[Grid]:
     return [Grid.of(name, cells, paces) for name, cells in asked.items()]
 
 
-def recorded_paces(folder: Path) -> list[Pace]:
-    """Return the paces of a record that was made in several parts.
+def recorded_paces(root: Path) -> list[Pace]:
+    """Return the paces of the record, which was made in several parts.
 
-    A group that was interrupted has the seconds of its last part alone: of all seeds the longest
-    counts, without what took many times as long.
+    A group that was interrupted has the seconds of its last part alone: so of all seeds the longest
+    counts, without what took ten times as long, by an earlier version.
     """
-    rows = query(
-        folder,
-        "SELECT name AS dataset, model, aggregation, features, options, batch_size, "
-        "sum(seconds) / num_folds / epochs AS pace FROM cells JOIN folds ON cell = cells.id "
-        "JOIN datasets USING (content) GROUP BY cells.id",
-    )
-    found: dict[tuple[str, str, str], list[float]] = {}
-    for row in rows:
-        options = json.loads(row["options"])
-        setting = setting_of(options, row["batch_size"], row["aggregation"], row["features"])
-        found.setdefault((row["dataset"], row["model"], setting), []).append(row["pace"])
     return [
-        Pace(dataset, model, max(p for p in paces if p <= _WRONG * min(paces)), 1.0, True, setting)
-        for (dataset, model, setting), paces in found.items()
+        Pace(row["dataset"], row["model"], float(row["seconds"]), 1.0, True, row["setting"])
+        for row in _rows(root, "paces")
     ]
 
 
@@ -152,7 +139,7 @@ def page_text(of_grids: Sequence[Grid], root: Path) -> str:
         one=paper.ahead[0].seconds, seen=SEEN_S, start=START_S["cuda"], lanes=LANES_OF_STEP
     )
     header = [f"| {' | '.join(_COLUMNS)} |", "|" + "---|" * len(_COLUMNS)]
-    checked = [_CHECKED, *header, *map(_row, _measured(root)), ""]
+    checked = [_CHECKED, *header, *map(_row, _rows(root, "local")), ""]
     return "\n".join([_INTRODUCTION, _table(paper), _table(large), assumed, *checked])
 
 
@@ -179,8 +166,8 @@ def _row(row: Mapping[str, str]) -> str:
     )
 
 
-def _measured(root: Path) -> list[dict[str, str]]:
-    with (root / "results" / "scale" / "local.csv").open(newline="") as file:
+def _rows(root: Path, name: str) -> list[dict[str, str]]:
+    with (root / "results" / "scale" / f"{name}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 

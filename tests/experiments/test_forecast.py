@@ -98,9 +98,9 @@ def test_of_many_small_cells_the_time_around_trainings_counts(
 
 def test_a_pace_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = expand(["MUTAG"], ["sgc"], protocol=Protocol(epochs=1), folds=2, seeds=range(3)).cells
-    read, query = [], estimating.query
+    read, query = [], estimating.query_if_any
     monkeypatch.setattr(
-        estimating, "query", lambda *asked: (rows := query(*asked), read.extend(rows))[0]
+        estimating, "query_if_any", lambda *asked: (rows := query(*asked), read.extend(rows))[0]
     )
     paces = Paces(tmp_path, "cpu")
     assert paces.seen() == []

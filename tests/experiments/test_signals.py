@@ -1,11 +1,8 @@
 """The signal at the start of each method, recorded by the run itself."""
 
 import math
-import shutil
-from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import torch
 
 import gnn_vpa
@@ -88,27 +85,12 @@ def test_a_method_without_neighbours_to_tell_apart_has_no_distance(
     assert math.isnan(distance) or distance >= 0
 
 
-@pytest.mark.parametrize("same", [True, False], ids=["the same data", "other data by that name"])
-def test_what_a_run_lacks_is_measured_on_the_very_same_data_alone(
-    tmp_path: Path, same: bool
-) -> None:
-    mutag = load("MUTAG")
-    data = mutag if same else replace(mutag, y=1 - mutag.y)
-    run_grid(_cells(data, aggrs=["vpa"]), tmp_path, device="cpu")
+def test_a_run_that_was_ended_before_gets_its_signals_when_it_is_run_again(tmp_path: Path) -> None:
+    cells = _cells("MUTAG", aggrs=["vpa"])
+    run_grid(cells, tmp_path, device="cpu")
+    expected = read_signals(tmp_path)
     with Store(tmp_path) as store:
         store._connection.execute("DELETE FROM signals")
-    assert len(read_signals(tmp_path)) == (5 if same else 0)
-
-
-def test_a_run_of_the_earlier_format_gets_its_signals_when_it_is_run_again(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copy(root / "results" / "paper" / "results.sqlite", tmp_path)
-    cells = expand(["MUTAG"], ["sgc"]).cells
+    assert read_signals(tmp_path).empty
     run_grid(cells, tmp_path, device="cpu")
-    monkeypatch.setattr("gnn_vpa.experiments.frames.late_signals", lambda *_: {})
-    signals = read_signals(tmp_path)
-    assert signals[["dataset", "model", "aggregation"]].to_numpy().tolist() == [
-        ["MUTAG", "SGC", "default"],
-        ["MUTAG", "SGC", "vpa"],
-    ]
+    assert read_signals(tmp_path).equals(expected)

@@ -92,11 +92,14 @@ def test_a_full_disk_is_explained_and_loses_nothing(tmp_path: Path, toy: GraphSe
         assert store.finished() == {_CELL.key}
 
 
-def test_a_results_file_of_another_version(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2, 99])
+def test_a_results_file_of_another_version(tmp_path: Path, version: int) -> None:
     with Store(tmp_path) as store:
-        store._connection.execute("PRAGMA user_version = 99")
+        store._connection.execute(f"PRAGMA user_version = {version}")
     for opening in (Store, read_folds):
-        with pytest.raises(GnnVpaError, match=r"has format 99, but gnn-vpa .* has format 3"):
+        with pytest.raises(
+            GnnVpaError, match=rf"has format {version}, but gnn-vpa .* has format 3"
+        ):
             opening(tmp_path)
 
 

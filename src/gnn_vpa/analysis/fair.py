@@ -28,7 +28,7 @@ _COLUMNS = (
     *("best_epoch", "val_score", "test_score", "status"),
 )
 _INTRODUCTION = """\
-Made by `gnn-vpa report results/fair --record .` from what `gnn-vpa reproduce fair` left; all outer
+Made by `gnn-vpa report runs/fair --record .` from what `gnn-vpa reproduce fair` left; all outer
 folds are in [folds.csv](../results/fair/folds.csv).
 
 Errica, Podda, Bacciu and Micheli (ICLR 2020) compare graph networks on public splits, and nobody

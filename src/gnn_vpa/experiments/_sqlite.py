@@ -8,7 +8,6 @@ from pathlib import Path
 import gnn_vpa
 
 from ..errors import GnnVpaError, UsageError
-from ._upgrade import EARLIER, upgrade
 from .locks import no_locks, not_exclusive
 
 FORMAT = 3
@@ -23,7 +22,7 @@ _LOCK_ERRORS = (
 )
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS sessions (
+CREATE TABLE sessions (
     id INTEGER PRIMARY KEY,
     started TEXT NOT NULL,
     finished TEXT,
@@ -33,14 +32,14 @@ CREATE TABLE IF NOT EXISTS sessions (
     versions TEXT NOT NULL,
     configuration TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS datasets (
+CREATE TABLE datasets (
     content TEXT PRIMARY KEY,
     name TEXT NOT NULL,
     nodes INTEGER NOT NULL,
     edges INTEGER NOT NULL,
     classes INTEGER
 );
-CREATE TABLE IF NOT EXISTS ceilings (
+CREATE TABLE ceilings (
     content TEXT NOT NULL REFERENCES datasets,
     features TEXT NOT NULL,
     rounds INTEGER NOT NULL,
@@ -48,7 +47,7 @@ CREATE TABLE IF NOT EXISTS ceilings (
     graphs INTEGER NOT NULL,
     PRIMARY KEY (content, features)
 );
-CREATE TABLE IF NOT EXISTS cells (
+CREATE TABLE cells (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
     content TEXT NOT NULL REFERENCES datasets,
@@ -63,14 +62,14 @@ CREATE TABLE IF NOT EXISTS cells (
     batch_size INTEGER,
     learning_rate REAL,
     session INTEGER NOT NULL REFERENCES sessions,
-    source TEXT NOT NULL DEFAULT '',
+    source TEXT NOT NULL,
     protocol TEXT,
-    metric TEXT NOT NULL DEFAULT 'accuracy',
-    repeat INTEGER NOT NULL DEFAULT 0,
-    division TEXT NOT NULL DEFAULT '',
+    metric TEXT NOT NULL,
+    repeat INTEGER NOT NULL,
+    division TEXT NOT NULL,
     selection TEXT
 );
-CREATE TABLE IF NOT EXISTS folds (
+CREATE TABLE folds (
     cell INTEGER NOT NULL REFERENCES cells,
     fold INTEGER NOT NULL,
     best_epoch INTEGER NOT NULL,
@@ -89,7 +88,7 @@ CREATE TABLE IF NOT EXISTS folds (
     test_graphs INTEGER,
     PRIMARY KEY (cell, fold)
 );
-CREATE TABLE IF NOT EXISTS scores (
+CREATE TABLE scores (
     cell INTEGER NOT NULL,
     fold INTEGER NOT NULL,
     metric TEXT NOT NULL,
@@ -98,7 +97,7 @@ CREATE TABLE IF NOT EXISTS scores (
     PRIMARY KEY (cell, fold, metric),
     FOREIGN KEY (cell, fold) REFERENCES folds
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS signals (
+CREATE TABLE signals (
     cell INTEGER NOT NULL REFERENCES cells,
     place INTEGER NOT NULL,
     layer TEXT NOT NULL,
@@ -120,9 +119,6 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
     whole at every moment, that can be copied, and read in a folder that is not writable. A
     transaction ends on the disk before the call returns (synchronous=FULL, and EXTRA for the
     folder's entry).
-
-    A file of an earlier format is brought to this one, where it is opened to be written; to be
-    read, a copy of it in memory.
     """
     if not create and not path.is_file():
         raise UsageError(
@@ -143,15 +139,8 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
             connection.execute("PRAGMA synchronous = EXTRA")
             if create:
                 _create(connection)
-            version = _version(connection, path)
-            if version in EARLIER:
-                connection = connection if create else _in_memory(connection)
-                with transaction(connection):
-                    # Another process may have been here between the two looks.
-                    if (version := _version(connection, path)) in EARLIER:
-                        upgrade(connection, version, _make_tables)
-                        connection.execute(f"PRAGMA user_version = {FORMAT}")
-            if version is not None:
+            is_made = _is_made(connection, path)
+            if is_made:
                 _check_columns(connection, path)
             connection.execute("PRAGMA foreign_keys = ON")
             if not create:
@@ -159,7 +148,7 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
         except BaseException:
             connection.close()
             raise
-    if version is None:
+    if not is_made:
         connection.close()
         return _nothing()
     return connection
@@ -218,15 +207,10 @@ def _create(connection: sqlite3.Connection) -> None:
     # Two processes may come here at once: the second finds what the first has made.
     with transaction(connection):
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-            _make_tables(connection)
+            for statement in _SCHEMA.split(";\n"):
+                connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
-
-
-def _make_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables that are missing."""
-    for statement in _SCHEMA.split(";\n"):
-        connection.execute(statement)
 
 
 def _nothing() -> sqlite3.Connection:
@@ -236,36 +220,25 @@ def _nothing() -> sqlite3.Connection:
     return connection
 
 
-def _version(connection: sqlite3.Connection, path: Path) -> int | None:
-    """Return a file's format, if it is one that can be used; None: it is yet to be created."""
-    is_alone = connection.in_transaction
-    if not is_alone:
-        connection.execute("BEGIN")  # another process may create it: look at one moment
+def _is_made(connection: sqlite3.Connection, path: Path) -> bool:
+    """Say whether a file has been created, and refuse one that is not of this format."""
+    connection.execute("BEGIN")  # another process may create it: look at one moment
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     found = _columns(connection)
-    if not is_alone:
-        connection.execute("COMMIT")
+    connection.execute("COMMIT")
     if not found and application in (0, _APPLICATION):
-        return None
+        return False
     if application != _APPLICATION:
         raise GnnVpaError(
             f"{path} is no results file of gnn-vpa: move it away, or choose another folder"
         )
-    if version not in (*EARLIER, FORMAT):
+    if version != FORMAT:
         raise GnnVpaError(
             f"{path} has format {version}, but gnn-vpa {gnn_vpa.__version__} has format {FORMAT}: "
             "use the gnn-vpa that made it, or choose another folder with --out"
         )
-    return int(version)
-
-
-def _in_memory(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """Return a copy that can be changed, and close the file."""
-    copy = sqlite3.connect(":memory:", isolation_level=None)
-    connection.backup(copy)
-    connection.close()
-    return copy
+    return True
 
 
 def _check_columns(connection: sqlite3.Connection, path: Path) -> None:

@@ -175,7 +175,8 @@ class Cell:
     def key_by(self, rule: int) -> str:
         """Return the key of the cell with seeds by a rule: 1, the data's name; 2, their content.
 
-        Benchmarks of the paper have their name in place of their content, and so one key.
+        Results by rule 1 are refused. Benchmarks of the paper have their name in place of their
+        content, and so one key.
         """
         if not self.content:
             raise GnnVpaError(f"{self}: the data are not known yet, take cells from identify")

@@ -21,7 +21,7 @@ from .cell import Cell
 from .devices import resolve_device
 from .groups import lanes_of, shares_steps
 from .identity import labels
-from .store import FILE, dataset_names, query
+from .store import dataset_names, query_if_any
 from .workers import single_thread
 
 # What a step costs on a GPU beyond its nodes, in nodes of each of ten lanes: launches of kernels
@@ -269,9 +269,7 @@ class Paces:
         ]
 
     def _rows(self) -> list[dict[str, Any]]:
-        if not (self._out / FILE).exists():
-            return []
-        return query(
+        return query_if_any(
             self._out,
             "SELECT cells.id, content, model, aggregation, features, options, batch_size, "
             "sum(seconds) / num_folds / epochs AS pace, nodes, edges, device "

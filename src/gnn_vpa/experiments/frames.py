@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..baselines import BASELINES
-from ..training import METRICS, Protocol, Task
+from ..training import METRICS, Protocol
 from ._sqlite import damaged
 from .cell import Cell
 from .groups import shortened
 from .identity import labels
-from .signals import Signal, late_signals
+from .signals import Signal
 from .store import FILE, dataset_names, query, query_tuples
 
 if TYPE_CHECKING:
@@ -170,7 +170,6 @@ def read_signals(folder: str | Path) -> pd.DataFrame:
     cells = _cells(folder)
     stored = query(folder, "SELECT * FROM signals ORDER BY cell, place")
     rows = [cells[signal["cell"]] | signal for signal in stored if signal["cell"] in cells]
-    rows += _late(folder, cells)
     signals = pd.DataFrame(rows, columns=[*_METHOD, *Signal._fields])
     # Seeds and folds make other trainings of the same method.
     signals = signals.drop_duplicates([*_METHOD, "layer"], ignore_index=True)
@@ -346,36 +345,12 @@ def _rows(folder: str | Path, candidates: bool = False) -> list[dict[str, Any]]:
     """Read folds, each with its cell."""
     folds = query(folder, "SELECT * FROM folds ORDER BY cell, fold")
     cells = _cells(folder, candidates)
-    for fold in folds:
-        fold["test_per_train"] = _test_per_train(fold)
     # Another process may have recorded more in between.
     rows = [cells[fold["cell"]] | fold for fold in folds if fold["cell"] in cells]
     for row in rows:
-        if not row["division"]:  # of the paper's it is known
-            row["test_per_train"] = None
+        is_asked = row["division"] and row["test_graphs"]  # of the paper's it is known
+        row["test_per_train"] = row["test_graphs"] / row["train_graphs"] if is_asked else None
     return rows
-
-
-def _test_per_train(fold: Mapping[str, Any]) -> float | None:
-    train, test = fold["train_graphs"], fold["test_graphs"]
-    return test / train if train and test else None
-
-
-def _late(folder: str | Path, cells: Mapping[int, dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the signals of cells that an old run, or one that was ended, has none of."""
-    methods: dict[tuple[str, str], dict[Task, int]] = {}
-    for row in query(
-        folder,
-        "SELECT cells.*, name AS dataset FROM cells JOIN datasets USING (content) "
-        "WHERE cells.protocol IS NOT NULL AND selection IS NULL AND source = '' "
-        "AND id NOT IN (SELECT cell FROM signals) ORDER BY id",
-    ):
-        if row["id"] in cells:
-            of_data = methods.setdefault((row["dataset"], row["content"]), {})
-            of_data.setdefault(Cell.of_row(row).task, row["id"])
-    for (name, content), of_data in methods.items():
-        for task, signals in late_signals(name, content, of_data).items():
-            yield from (cells[of_data[task]] | signal._asdict() for signal in signals)
 
 
 def _names(folder: str | Path, cell: Mapping[str, Any], unusual: list[str]) -> dict[str, str]:

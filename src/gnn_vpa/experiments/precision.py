@@ -6,7 +6,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..training.task import Precision, Protocol
 from .groups import shares_steps
-from .store import FILE, query
+from .store import query_if_any
 
 
 def usual_precision(folder: str | Path, device: str) -> Precision:
@@ -39,7 +39,5 @@ def usual_precision(folder: str | Path, device: str) -> Precision:
 
 def _recorded(folder: str | Path) -> set[str]:
     """Return the precisions of a run's finished cells; none where there is no run."""
-    if not (Path(folder) / FILE).exists():
-        return set()
-    settings = [row.get("protocol") or "{}" for row in query(folder, "SELECT * FROM cells")]
-    return {Protocol(**json.loads(text)).precision for text in settings}
+    cells = query_if_any(folder, "SELECT protocol FROM cells")
+    return {Protocol(**json.loads(cell["protocol"] or "{}")).precision for cell in cells}

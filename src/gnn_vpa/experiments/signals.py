@@ -1,10 +1,8 @@
 """The signal that a training starts with: a method's initial weights, probed on a few graphs."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import GnnVpaError
-from ..graphs import GraphSet, load
+from ..graphs import GraphSet
 from ..random_state import seeded
 from ..training import Task, own
 
@@ -87,19 +85,3 @@ def _probe_own(graphs: GraphSet, task: Task, count: int) -> "Report":
     adapter = own.Adapter.of(model, task.model)
     args, kwargs = adapter(lambda *args, **kwargs: (args, kwargs), source.cut(ids))
     return probe(model, *args, **kwargs)
-
-
-def late_signals(name: str, content: str, tasks: Iterable[Task]) -> dict[Task, list[Signal]]:
-    """Measure what results lack, where the very same data are here.
-
-    Example:
-        >>> late_signals("MUTAG", "00aa11", [Task("gin", "vpa")])
-        {}
-    """
-    try:
-        graphs = load(name)
-    except GnnVpaError:
-        return {}
-    if graphs.checksum() != content:
-        return {}
-    return {task: initial_signals(graphs, task) for task in tasks}

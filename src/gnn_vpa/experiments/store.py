@@ -269,6 +269,16 @@ def query(folder: str | Path, sql: str) -> list[dict[str, Any]]:
         return [dict(row) for row in connection.execute(sql)]
 
 
+def query_if_any(folder: str | Path, sql: str) -> list[dict[str, Any]]:
+    """Do as `query`; nothing comes of a folder without results.
+
+    Example:
+        >>> query_if_any("no/such/run", "SELECT key FROM cells")
+        []
+    """
+    return query(folder, sql) if (Path(folder) / FILE).exists() else []
+
+
 def query_tuples(folder: str | Path, sql: str) -> list[tuple[Any, ...]]:
     """Do as `query`, for many rows: without the names of columns.
 
@@ -291,10 +301,8 @@ def dataset_names(folder: str | Path) -> dict[str, str]:
         >>> dataset_names("no/such/run")
         {}
     """
-    if not (Path(folder) / FILE).exists():
-        return {}
     sql = "SELECT content, name FROM datasets WHERE content IN (SELECT content FROM cells)"
-    return {row["content"]: row["name"] for row in query(folder, sql)}
+    return {row["content"]: row["name"] for row in query_if_any(folder, sql)}
 
 
 def finished(folder: str | Path) -> set[str]:
@@ -304,9 +312,7 @@ def finished(folder: str | Path) -> set[str]:
         >>> finished("no/such/run")
         set()
     """
-    if not (Path(folder) / FILE).exists():
-        return set()
-    return {row["key"] for row in query(folder, "SELECT key FROM cells")}
+    return {row["key"] for row in query_if_any(folder, "SELECT key FROM cells")}
 
 
 def fold_scores(folder: str | Path, cell: Cell) -> list[float]:

@@ -18,7 +18,7 @@ from .estimate import Kind, Pace, kind_of, paces_of_run, size_of, work_of
 from .groups import shares_steps
 from .identity import labels
 from .memory import DataSize
-from .store import FILE, query
+from .store import query_if_any
 
 # Of one process on an H200: nanoseconds for a node (`estimate.size_of`) of an epoch of one fold,
 # and seconds in which the host compiles and captures for a group. Fitted to a record of both of the
@@ -91,9 +91,7 @@ def typical_of_run(out: str | Path, work: Mapping[Kind, int], device: str) -> li
     """
     if not shares_steps(device):
         return []
-    rows = []
-    if (Path(out) / FILE).exists():
-        rows = query(out, "SELECT content, name, nodes, edges FROM datasets")
+    rows = query_if_any(out, "SELECT content, name, nodes, edges FROM datasets")
     called = labels({row["content"]: row["name"] for row in rows})
     sizes = {called[row["content"]]: Counts(row["nodes"], row["edges"]) for row in rows}
     found = (_typical(kind, work[kind], sizes.get(kind[0])) for kind in work)
