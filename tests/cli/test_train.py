@@ -145,13 +145,13 @@ def test_a_model_of_ones_own_needs_its_function(cli: Any) -> None:
 def test_export_writes_a_program_and_onnx_says_what_it_lacks(
     cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cli("train", "MUTAG", *QUICK, "--out", "mymodel.zip")
-    cli("export", "mymodel.zip", "--format", "pt2")
+    cli("train", "MUTAG", *QUICK, "--out", "mymodel")
+    cli("export", "mymodel", "--format", "pt2")
     assert (tmp_path / "mymodel.pt2").exists()
     from gnn_vpa.trained import exporting
 
     monkeypatch.setattr(exporting, "find_spec", lambda name: None)
-    done = cli("export", "mymodel.zip", "--format", "onnx", exit_code=2)
+    done = cli("export", "mymodel", "--format", "onnx", exit_code=2)
     assert "onnx needs onnx" in done.stderr
 
 
@@ -193,9 +193,9 @@ def test_the_share_for_validation_is_called_as_it_was_typed(cli: Any) -> None:
     ("out", "message"),
     [
         ("full", "full is a folder with other things in it: name a new one"),
-        ("full/thesis.tex", "thesis.tex is a file: name a folder, or a file that ends in .zip"),
+        ("full/thesis.tex", "thesis.tex is a file: name a folder"),
         ("model", "model holds a model and other things (thesis.tex): name another folder"),
-        ("folder.zip", "folder.zip is a folder: name a file"),
+        ("new.zip", "models are saved as folders: leave .zip away, and zip the folder yourself"),
         (".", ". has no name of its own: name a new folder, such as mymodel"),
         ("..", ".. has no name of its own"),
     ],
@@ -203,7 +203,7 @@ def test_the_share_for_validation_is_called_as_it_was_typed(cli: Any) -> None:
 def test_a_place_that_is_taken_is_refused_before_anything_is_read(
     cli: Any, tmp_path: Path, how: list[str], out: str, message: str
 ) -> None:
-    for folder in ("full", "model", "folder.zip"):
+    for folder in ("full", "model"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "thesis.tex").touch()
     (tmp_path / "model" / "config.json").touch()

@@ -83,8 +83,8 @@ def test_graphs_may_bring_their_numbers(
 def test_a_saved_regressor_says_the_same(
     regressor: GraphRegressor, graphs: list[Data], sizes: np.ndarray, tmp_path: Path
 ) -> None:
-    regressor.fit(graphs, sizes).save(tmp_path / "model.zip")
-    model = load_model(tmp_path / "model.zip")
+    regressor.fit(graphs, sizes).save(tmp_path / "model")
+    model = load_model(tmp_path / "model")
     assert np.array_equal(model.predict(graphs), regressor.predict(graphs))
 
 

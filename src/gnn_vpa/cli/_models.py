@@ -39,7 +39,7 @@ def open_model(path: Path, factory: str | None, method: str | None) -> "Predicto
         >>> open_model(Path("nowhere"), None, None)
         Traceback (most recent call last):
             ...
-        gnn_vpa.errors.UsageError: nowhere does not exist: give the folder or the zip of a saved ...
+        gnn_vpa.errors.UsageError: nowhere does not exist: give the folder of a saved model
     """
     from ..experiments.ensembles import load_run
     from ..experiments.kept import is_run
@@ -58,7 +58,7 @@ def open_single(path: Path, factory: str | None) -> "TrainedModel":
         >>> open_single(Path("nowhere"), None)
         Traceback (most recent call last):
             ...
-        gnn_vpa.errors.UsageError: nowhere does not exist: give the folder or the zip of a saved ...
+        gnn_vpa.errors.UsageError: nowhere does not exist: give the folder of a saved model
     """
     from ..trained import load_model
 

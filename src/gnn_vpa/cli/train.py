@@ -72,9 +72,7 @@ def train(
     ],
     out: Annotated[
         Path,
-        typer.Option(
-            metavar="MODEL", help="For the model: a folder, or a .zip.", rich_help_panel=RUN
-        ),
+        typer.Option(metavar="MODEL", help="A folder for the model.", rich_help_panel=RUN),
     ],
     task: TaskOption = TaskKind.auto,
     target: TargetOption = None,
@@ -353,5 +351,5 @@ def _summary(model: "TrainedModel", out: Path) -> None:
         print_table("Signal", ["layer", "variance"], rows)
     option = f" --model {model.task.model}" if ":" in model.task.model else ""
     say(f"Model: {out}")
-    say(f"Card:  {out / CARD if out.suffix != '.zip' else f'{CARD} in it'}")
+    say(f"Card:  {out / CARD}")
     say(f"Next:  gnn-vpa predict {out} NEW.zip{option} --out predictions.csv")

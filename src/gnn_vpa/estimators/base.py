@@ -36,7 +36,7 @@ _MAX_SEED = (1 << 32) - 1  # what scikit-learn's splitters take
 
 
 class Plan(NamedTuple):
-    """How a fit is done."""
+    """How a fit is done: arguments of `train_model`."""
 
     task: Task
     protocol: Protocol
@@ -112,16 +112,8 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         learned = weighted(self.read(X, y), sample_weight)
         plan = self.plan(learned)
-        model = train_model(
-            learned.graphs,
-            plan.task,
-            plan.protocol,
-            seed=plan.seed,
-            validation_fraction=plan.validation_fraction,
-            device=plan.device,
-            workers=1,  # threads would wait for each other, and how many there are would be seen
-        )
-        return self.take(learned, model)
+        # Threads would wait for each other, and how many there are would be seen.
+        return self.take(learned, train_model(learned.graphs, workers=1, **plan._asdict()))
 
     def predict(self, X: Graphs) -> NDArray[Any]:
         """Return what the model says of each graph."""
@@ -132,7 +124,7 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self._trained().embed(graphs_in(X))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the trained model into a folder, or one file if the name ends in ``.zip``.
+        """Write the trained model into a folder.
 
         `gnn_vpa.load_model` reads it, with the same predictions.
         """
@@ -166,13 +158,8 @@ class GraphEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         device = str(self.device)
         if device == "auto" and learned.graphs.weights is not None:
             device = "cpu"  # where graphs may count differently
-        return Plan(
-            self.task(),
-            self._protocol(),
-            self._seed(),
-            self.validation_fraction,
-            resolve_device(device),
-        )
+        task, protocol, seed = self.task(), self._protocol(), self._seed()
+        return Plan(task, protocol, seed, self.validation_fraction, resolve_device(device))
 
     def take(self, learned: Learned, model: TrainedModel) -> Self:
         """Take over a model that was trained."""

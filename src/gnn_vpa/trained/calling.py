@@ -1,6 +1,6 @@
 """How a network is called with some graphs."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,32 +17,15 @@ from .merged import MERGED_SIZE, can_merge, is_sparse, merged
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-class Caller(Protocol):
-    """Calls a network with a batch of graphs."""
-
-    @property
-    def size(self) -> int:
-        """Size of a batch that suits the network, see ``cut``."""
-
-    def arguments(self, part: Part) -> Arguments:
-        """Return what the network is called with."""
-
-    def scores(self, part: Part) -> Tensor:
-        """Return the network's outputs, ``[graphs, outputs]``."""
-
-    def embedding(self, part: Part) -> Tensor:
-        """Return what it makes of each graph before its last step, ``[graphs, width]``."""
-
-
 class OurCaller:
-    """Calls one of our models."""
+    """Calls one of our models with a batch of graphs."""
 
     def __init__(self, model: Model, encoding: Encoding) -> None:
         self._model, self._encoding = model, encoding
 
     @property
     def size(self) -> int:
-        """Size of a batch: larger ones have more nodes that are alike."""
+        """Size of a batch, see ``cut``: larger ones have more nodes that are alike."""
         return MERGED_SIZE if self._merges else SIZE
 
     @property
@@ -54,12 +37,12 @@ class OurCaller:
         return self._plain(part, self._encoding.apply(part)), {}
 
     def scores(self, part: Part) -> Tensor:
-        """Return the scores of graphs."""
+        """Return the scores of graphs, ``[graphs, outputs]``."""
         scores: Tensor = self._model(*self._quickest(part))
         return scores
 
     def embedding(self, part: Part) -> Tensor:
-        """Return the readout of the last layer."""
+        """Return the readout of the last layer, ``[graphs, width]``."""
         seen: list[Tensor] = []
 
         def watch(module: nn.Module, given: tuple[object, ...]) -> None:
@@ -92,7 +75,7 @@ class OurCaller:
 
 
 class OwnCaller:
-    """Calls a model of a user's own, as PyG's are called."""
+    """Calls a model of a user's own with a batch of graphs, as PyG's are called."""
 
     size = SIZE
 
@@ -137,26 +120,18 @@ class OwnCaller:
     def _inputs(self, part: Part) -> Inputs:
         like = next(self._model.parameters(), torch.empty(0))
         encoding, edges = self._encoding, self._encoding.edges(part)
-
-        def moved(numbers: Tensor | None) -> Tensor | None:
-            return None if numbers is None else numbers.to(like.device, like.dtype)
-
-        return Inputs(
-            encoding.apply(part).matrix().to(like.device, like.dtype),
-            part.edge_index().to(like.device),
-            part.batch().to(like.device),
-            part.ptr.to(like.device),
-            moved(edges.attributes),
-            moved(edges.weights),
-            moved(encoding.positions_of(part)),
-        )
+        x, positions = encoding.apply(part).matrix(), encoding.positions_of(part)
+        inputs = Inputs(x, part.edge_index(), part.batch(), part.ptr, *edges, positions)
+        return inputs.to(like.device, like.dtype)
 
 
 def _arguments(*args: Any, **kwargs: Any) -> Arguments:
     return args, kwargs
 
 
-def caller_for(module: nn.Module, task: Task, encoding: Encoding, outputs: int) -> Caller:
+def caller_for(
+    module: nn.Module, task: Task, encoding: Encoding, outputs: int
+) -> OurCaller | OwnCaller:
     """Return what calls a network."""
     if isinstance(module, Model):
         return OurCaller(module, encoding)

@@ -22,7 +22,7 @@ def card(model: TrainedModel, name: str) -> str:
 
     Args:
         model: The model.
-        name: What its folder or file is called.
+        name: What its folder is called.
 
     Example:
         >>> from gnn_vpa.graphs import load
@@ -32,19 +32,11 @@ def card(model: TrainedModel, name: str) -> str:
         >>> print(card(model, "mutag-vpa").splitlines()[0])
         # mutag-vpa: gin with vpa on MUTAG
     """
-    return "\n\n".join([_title(model, name), *_parts(model, name)]) + "\n"
-
-
-def _title(model: TrainedModel, name: str) -> str:
-    task, data = model.task, model.record.data
+    task, record, data = model.task, model.record, model.record.data
+    settings = {**task.parameters, **model.protocol.settings(), "seed": record.seed}
     aggr = f" with {task.aggr}" if task.aggr else ""
-    return f"# {markdown(name)}: {markdown(task.model)}{aggr} on {markdown(data.name)}"
-
-
-def _parts(model: TrainedModel, name: str) -> list[str]:
-    record, data = model.record, model.record.data
-    settings = {**model.task.parameters, **model.protocol.settings(), "seed": record.seed}
-    return [
+    parts = [
+        f"# {markdown(name)}: {markdown(task.model)}{aggr} on {markdown(data.name)}",
         f"A graph neural network, trained by gnn-vpa. It says {_says(model)}.",
         "## How good it is",
         _scores(record),
@@ -55,8 +47,8 @@ def _parts(model: TrainedModel, name: str) -> list[str]:
         + f". SHA-256 of the content: `{data.content}`.",
         f"Node features: {_features(model)}. Other graphs are refused.",
         "## Protocol",
-        f"Model `{model.task.model}`, aggregation `{model.task.aggr or 'as written'}`, variant "
-        f"`{model.task.variant}`; "
+        f"Model `{task.model}`, aggregation `{task.aggr or 'as written'}`, variant "
+        f"`{task.variant}`; "
         + ", ".join(f"{key} {markdown(str(value))}" for key, value in settings.items())
         + f". Weights of epoch {record.best_epoch} (from 0), which was best on the validation "
         f"graphs by {METRICS[record.metric].title}.",
@@ -66,6 +58,7 @@ def _parts(model: TrainedModel, name: str) -> list[str]:
         _use(model, name),
         "Made with " + ", ".join(f"{key} {value}" for key, value in record.versions.items()) + ".",
     ]
+    return "\n\n".join(parts) + "\n"
 
 
 def _says(model: TrainedModel) -> str:

@@ -33,9 +33,8 @@ class Ensemble(Predictor):
         if not models:
             raise UsageError("an ensemble needs a model")
         self.models, self.target = list(models), models[0].target
-        for model in models:
-            if model.target != self.target:
-                raise UsageError("models of an ensemble must say the same of a graph")
+        if any(model.target != self.target for model in models):
+            raise UsageError("models of an ensemble must say the same of a graph")
 
     @property
     def size(self) -> int:

@@ -24,6 +24,7 @@ from .plain_form import PlainForm
 
 Format = Literal["pt2", "onnx"]
 FORMATS: tuple[Format, ...] = ("pt2", "onnx")
+_MORE = ("edge_attr", "edge_weight", "pos")
 _PLAIN = ("aten.", "prim.", "prims.", "_operator.")
 _TOLERANCE = 1e-5  # relative; of sums in another order
 
@@ -46,7 +47,7 @@ class Program(nn.Module):
         own = deepcopy(model.module).requires_grad_(False)
         self.network = PlainForm(own) if isinstance(own, Model) else own
         self._adapter = None if isinstance(own, Model) else Adapter.of(own, model.task.model)
-        self._more = [name for name in ("edge_attr", "edge_weight", "pos") if name in _seen(model)]
+        self._more = _seen(model)
         self._outputs, units = model.target.outputs, model.units
         self.register_buffer("centre", None if units is None else units.centre.clone())
         self.register_buffer("spread", None if units is None else units.spread.clone())
@@ -113,7 +114,9 @@ def export_model(model: TrainedModel, path: str | os.PathLike[str], format: Form
         write_whole(Path(path), content.getvalue())
         return
     with replacing(Path(path)) as part:
-        _write_onnx(program, part)
+        with _quiet("onnx_ir"), _quiet("torch.onnx"):
+            # One file: weights beside it would be found by the name that it is written under.
+            torch.onnx.export(program, f=part, dynamo=True, external_data=False, verbose=False)
         _check_sums(model, part)
 
 
@@ -131,12 +134,6 @@ def _check_plain(model: TrainedModel, program: Any) -> None:
             f"{model.task.model} cannot be exported: it would need {others[0]}, which is none of "
             "PyTorch's own operators and would be missing where the program runs"
         )
-
-
-def _write_onnx(program: Any, path: Path) -> None:
-    with _quiet("onnx_ir"), _quiet("torch.onnx"):
-        # One file: weights beside it would be found by the name that it is written under.
-        torch.onnx.export(program, f=path, dynamo=True, external_data=False, verbose=False)
 
 
 @contextmanager
@@ -173,7 +170,9 @@ def _exported(model: TrainedModel) -> Any:
     dims += [{0: torch.export.Dim.AUTO}] * (len(first) - 2)
     shapes = (*dims[:4], tuple(dims[4:])) if dims[4:] else tuple(dims)
     try:
-        with torch.no_grad(), _all_sizes():
+        # No size is special: otherwise a graph that is alone, or has no edges, is not served.
+        all_sizes = _sizes.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
+        with torch.no_grad(), all_sizes:
             program = torch.export.export(
                 wrapped, first, dynamic_shapes=shapes, strict=not isinstance(model.module, Model)
             )
@@ -202,21 +201,14 @@ def _said(model: TrainedModel, program: Program, arguments: tuple[Tensor, ...]) 
     return scores if model.units is None else scores * model.units.spread + model.units.centre
 
 
-def _all_sizes() -> Any:
-    """Let no size be special: otherwise a graph that is alone, or has no edges, is not served."""
-    return _sizes.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
-
-
 def _arguments(model: TrainedModel, copies: int) -> tuple[Tensor, ...]:
     inputs = sample(model.encoding, next(model.module.parameters(), torch.empty(0)), copies)
-    more = [getattr(inputs, name) for name in ("edge_attr", "edge_weight", "pos")]
-    seen = _seen(model)
-    names = ("edge_attr", "edge_weight", "pos")
-    return (*inputs[:4], *(t for n, t in zip(names, more, strict=True) if n in seen))
+    return (*inputs[:4], *(getattr(inputs, name) for name in _seen(model)))
 
 
-def _seen(model: TrainedModel) -> set[str]:
+def _seen(model: TrainedModel) -> list[str]:
     """Return what a network sees besides node features and edges."""
-    inputs = sample(model.encoding, torch.empty(0), 1)
-    there = {n for n in ("edge_attr", "edge_weight", "pos") if getattr(inputs, n) is not None}
-    return there if not isinstance(model.module, Model) else set()
+    if isinstance(model.module, Model):
+        return []
+    inputs = sample(model.encoding, torch.empty(0))
+    return [name for name in _MORE if getattr(inputs, name) is not None]

@@ -16,7 +16,7 @@ from ..graphs import GraphSet
 from ..training import Protocol, Task
 from ..training.metrics import evaluate
 from .batch import Part, parts
-from .calling import Caller, caller_for
+from .calling import OurCaller, OwnCaller, caller_for
 from .encoding import Encoding
 from .record import Record
 from .target import Target
@@ -75,9 +75,12 @@ class Predictor(ABC):
 
     def iter_outputs(self, graphs: Graphs) -> Iterator[Array]:
         """Yield the outputs of one batch of graphs after the other, see `outputs`."""
+        return self._computed(graphs, self.part_outputs)
+
+    def _computed(self, graphs: Graphs, compute: Callable[[Part], Tensor]) -> Iterator[Array]:
         for part in parts(graphs, self.size):
             with torch.inference_mode():
-                out = self.part_outputs(part)
+                out = compute(part)
             yield _checked(out, part)
 
     def outputs(self, graphs: Graphs, *, progress: Progress | None = None) -> Array:
@@ -147,7 +150,7 @@ class TrainedModel(Predictor):
     target: Target
     record: Record
     units: Units | None = None
-    caller: Caller = field(init=False, repr=False)
+    caller: OurCaller | OwnCaller = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.module.eval()
@@ -181,19 +184,13 @@ class TrainedModel(Predictor):
         For our models that is the readout of the last layer; for others what the last of their
         Linear layers is given.
         """
-        return _gathered(self._embeddings(graphs), None, progress)
+        return _gathered(self._computed(graphs, self.caller.embedding), None, progress)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model into a folder, or into one file if the name ends in ``.zip``."""
+        """Write the model into a folder; `gnn_vpa.load_model` reads it."""
         from .saving import save_model
 
         save_model(self, path)
-
-    def _embeddings(self, graphs: Graphs) -> Iterator[Array]:
-        for part in parts(graphs, self.size):
-            with torch.inference_mode():
-                out = self.caller.embedding(part)
-            yield _checked(out, part)
 
 
 def _checked(out: Tensor, part: Part) -> Array:

@@ -39,7 +39,7 @@ _MAKE_AGAIN = "Make it as it was made for the training"
 
 
 def save_model(model: TrainedModel, path: str | os.PathLike[str]) -> None:
-    """Write a model into a folder, or into one file if the name ends in ``.zip``.
+    """Write a model into a folder.
 
     Example:
         >>> save_model.__name__
@@ -95,7 +95,7 @@ def check_replaced(path: str | os.PathLike[str], trained: Iterable[tuple[Task, s
         >>> check_replaced("mutag-vpa", [(Task("gin", "vpa"), "350999e7")])
     """
     place = Path(path)
-    if not (place.is_file() or holds_model(place)):
+    if not holds_model(place):
         return
     try:
         saved = _read(place)[0]
@@ -127,10 +127,10 @@ def holds_model(folder: Path) -> bool:
 def load_model(
     path: str | os.PathLike[str], model: Callable[..., nn.Module] | None = None
 ) -> TrainedModel:
-    """Read a model that was saved. Nothing in the file is run.
+    """Read a model that was saved. Nothing in its files is run.
 
     Args:
-        path: Its folder or zip.
+        path: Its folder.
         model: The function that makes the network, where it is not one of ours: called as
             ``model(in_channels, out_channels, **options)``, as it was for the training.
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -236,16 +235,10 @@ def _record(
     ids = lane.split.test if has_test else lane.split.valid
     said = outcome.predictions.test if has_test else outcome.predictions.valid
     interval, by = interval_of(metric, graphs.y[ids], said)
-    data = DataRecord(
-        graphs.name,
-        content,
-        graphs.num_graphs,
-        graphs.num_nodes,
-        graphs.num_edges,
-        len(lane.split.train),
-        len(lane.split.valid),
-        len(lane.split.test) if has_test else 0,
-    )
+    train, valid, test = (len(part) for part in lane.split)
+    sizes = graphs.num_graphs, graphs.num_nodes, graphs.num_edges, train, valid
+    data = DataRecord(graphs.name, content, *sizes, test if has_test else 0)
+    curves = {"train_loss": outcome.curve_train_loss, "validation": outcome.curve_val}
     return Record(
         data,
         metric.name,
@@ -255,17 +248,10 @@ def _record(
         by,
         lane.seed,
         outcome.best_epoch,
-        {
-            "train_loss": _numbers(outcome.curve_train_loss),
-            "validation": _numbers(outcome.curve_val),
-        },
+        {name: tuple(_number(value) for value in curve) for name, curve in curves.items()},
         versions(),
     )
 
 
 def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
-def _numbers(values: np.ndarray) -> tuple[float | None, ...]:
-    return tuple(_number(float(value)) for value in values)
