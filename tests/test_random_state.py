@@ -172,6 +172,7 @@ def test_results_with_seeds_of_names_are_not_gone_on_with(
     assert len(gnn_vpa.Results(tmp_path).folds) == 3
     with pytest.raises(gnn_vpa.UsageError, match=r"made of its content.*name another folder"):
         _run(tmp_path, data, aggrs="vpa")
+    assert len(_run(tmp_path, data, aggrs="vpa", fresh=True).folds) == 3  # none of both
 
 
 @pytest.mark.parametrize("model", ["gin", make], ids=["ours", "own"])

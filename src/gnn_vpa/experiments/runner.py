@@ -121,7 +121,7 @@ def run_grid(
         check_precision(trained, is_gpu=devices[0].startswith("cuda"))
         store = stack.enter_context(Store(out))
         if fresh:
-            tidy(checkpoints, keys := {cell.key for cell in found.cells})
+            tidy(checkpoints, keys := {c.key_by(rule) for c in found.cells for rule in (1, 2)})
             store.forget(keys)
         finished = store.finished()
         tidy(checkpoints, finished)  # after processes that ended before they could

@@ -333,6 +333,54 @@ def test_lambdas_count(folder: Folder) -> None:
     assert folder.trains(lambda i, o: Scaled(i, o, 2.0)) == 1
 
 
+def test_a_model_for_the_inputs_of_its_data_alone_is_known_by_what_it_computes(
+    folder: Folder,
+) -> None:
+    folder.edit("mynet.py", "nn.Linear(in_channels, hidden)", "nn.Linear(3, hidden)")
+    assert folder.trains() == 1
+    module: Any = importlib.import_module("mylayers")
+    module.SCALE = 3.0
+    assert folder.trains() == 1
+    assert folder.trains() == 0
+
+
+class Picky(Scaled):
+    """Cannot be called with two small graphs."""
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor, batch: torch.Tensor) -> Any:
+        if x.shape[1] != 3:
+            raise ValueError(x.shape)
+        return super().forward(x, edge_index, batch)
+
+
+def picky(in_channels: int, out_channels: int, scale: float = 1.0) -> nn.Module:
+    return Picky(in_channels, out_channels, scale)
+
+
+def picky_by(by: float) -> type[nn.Module]:
+    class Own(Picky):
+        def __init__(self, in_channels: int, out_channels: int) -> None:
+            super().__init__(in_channels, out_channels, by)
+
+    return Own
+
+
+def test_what_can_be_known_by_its_text_alone_is_known_with_its_defaults(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert folder.trains(picky) == 1
+    monkeypatch.setattr(picky, "__defaults__", (2.0,))
+    assert folder.trains(picky) == 1
+    assert folder.trains(picky) == 0
+    assert not caplog.records
+    for kind in (lambda scale: lambda i, o: Picky(i, o, scale), picky_by):
+        assert folder.trains(kind(1.0)) == 1
+        assert folder.trains(kind(2.0)) == 1
+    assert folder.trains(lambda i, o: Picky(i, o, 1.0)) == 1
+    assert folder.trains(lambda i, o: Picky(i, o, 2.0)) == 1
+    assert "it cannot be called with two small graphs" in caplog.text
+
+
 # What makes a model need not be a function --------------------------------------------------------
 
 

@@ -78,11 +78,13 @@ def identity(factory: Callable[..., Any]) -> Identity:
     # The first one may be made otherwise, where it fills a cache; what differs always is no part.
     _, *looks = (_looks(factory) for _ in range(3))
     look = [one if one == other else "differs" for one, other in zip(*looks, strict=True)]
-    parts: list[object] = [sorted(texts.by_name.items()), look]
-    has_text = isinstance(factory, type) or (
-        isinstance(factory, FunctionType)
-        and not factory.__closure__
-        and any(texts.by_name.values())
+    parts: list[object] = [sorted(texts.by_name.items()), look, _signature(factory)]
+    # What is made within a function or an expression may read values that no text has.
+    has_text = (
+        isinstance(factory, type | FunctionType)
+        and "<" not in factory.__qualname__
+        and not getattr(factory, "__closure__", None)
+        and (isinstance(factory, type) or any(texts.by_name.values()))
     )
     if texts.unknown:
         unknown = texts.unknown[0]
@@ -97,9 +99,11 @@ def _looks(factory: Callable[..., Any]) -> tuple[str, str, str]:
     with seeded(_SEED), suppress(Exception):
         model = factory(_WIDTH, _OUTPUTS, **_required(factory))
         scores = weights = ""
-        for columns, (dtype, digits) in product(_COLUMNS, _DIGITS.items()):
+        for width, columns, (dtype, digits) in product(
+            (_WIDTH, _first_width(model)), _COLUMNS, _DIGITS.items()
+        ):
             with suppress(Exception):
-                scores = _scores(model, columns, dtype, digits)
+                scores = _scores(model, width, columns, dtype, digits)
                 break
         with suppress(Exception):
             weights = repr([(name, _rounded(t, 6)) for name, t in model.state_dict().items()])
@@ -117,10 +121,26 @@ def _required(factory: Callable[..., Any]) -> dict[str, Any]:
     return {}
 
 
-def _scores(model: nn.Module, columns: int | None, dtype: torch.dtype, digits: int) -> str:
+def _signature(factory: Callable[..., Any]) -> str:
+    """Return the options and their values where none are given."""
+    with suppress(TypeError, ValueError):
+        return _ADDRESS.sub("", str(inspect.signature(factory)))
+    return ""
+
+
+def _first_width(model: nn.Module) -> int:
+    """Return the inputs of the first layer: a model may be written for those of its data alone."""
+    names = product(model.modules(), ("in_channels", "in_features"))
+    widths = (getattr(module, name, None) for module, name in names)
+    return next((own for own in widths if isinstance(own, int) and own > 0), _WIDTH)
+
+
+def _scores(
+    model: nn.Module, width: int, columns: int | None, dtype: torch.dtype, digits: int
+) -> str:
     """Return the scores of two graphs in evaluation and in training."""
     model = getattr(model, "_orig_mod", model)  # it need not be compiled for that
-    inputs, found = two_graphs(_WIDTH, columns, positions=3), list[str]()
+    inputs, found = two_graphs(width, columns, positions=3), list[str]()
     alone = Alone(model, Adapter.of(model, ""), _OUTPUTS)
     if any(map(is_lazy, model.parameters())):  # lazy layers learn their sizes
         alone.adapter(model.eval(), inputs)
