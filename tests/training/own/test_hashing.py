@@ -381,6 +381,30 @@ def test_what_can_be_known_by_its_text_alone_is_known_with_its_defaults(
     assert "it cannot be called with two small graphs" in caplog.text
 
 
+class Noisy(Scaled):
+    """Draws from a generator of its own, which is another one each time."""
+
+    noise = np.random.default_rng()
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor, batch: torch.Tensor) -> Any:
+        return super().forward(x, edge_index, batch) + self.noise.random()
+
+
+def test_what_has_no_text_is_not_known_by_scores_that_always_differ(folder: Folder) -> None:
+    assert folder.trains(lambda i, o: Noisy(i, o, 1.0)) == 1
+    assert folder.trains(lambda i, o: Noisy(i, o, 2.0)) == 1
+
+
+def test_a_class_without_text_is_not_known_by_its_form_alone(folder: Folder) -> None:
+    (folder.path / "graphs.txt").write_text(GRAPHS)
+    picky = CLASS.replace("return", "assert x.shape[1] == 3\n        return").replace(
+        "self.lin(x), batch)", "x, batch) @ torch.ones(3, 2) + self.lin.bias"
+    )
+    for text in (picky, picky.replace("SCALE = 2.0", "SCALE = 2.5")):
+        said = folder.python("-", text=text + SCRIPT.format(model="Net"))
+    assert "folds 4" in said
+
+
 # What makes a model need not be a function --------------------------------------------------------
 
 

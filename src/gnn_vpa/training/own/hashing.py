@@ -30,6 +30,7 @@ _COLUMNS = (None, *range(1, 17))  # of edge features: the first with which a mod
 _DIGITS = {torch.float64: 6, torch.float32: 3}
 _SEED = 7
 _CPU = torch.device("cpu")
+_DIFFERS = "differs"
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -77,19 +78,19 @@ def identity(factory: Callable[..., Any]) -> Identity:
     texts, unknown = texts_of(factory), ""
     # The first one may be made otherwise, where it fills a cache; what differs always is no part.
     _, *looks = (_looks(factory) for _ in range(3))
-    look = [one if one == other else "differs" for one, other in zip(*looks, strict=True)]
+    look = [one if one == other else _DIFFERS for one, other in zip(*looks, strict=True)]
     parts: list[object] = [sorted(texts.by_name.items()), look, _signature(factory)]
     # What is made within a function or an expression may read values that no text has.
     has_text = (
         isinstance(factory, type | FunctionType)
         and "<" not in factory.__qualname__
         and not getattr(factory, "__closure__", None)
-        and (isinstance(factory, type) or any(texts.by_name.values()))
+        and any(texts.by_name.values())
     )
     if texts.unknown:
         unknown = texts.unknown[0]
-    elif not has_text and not look[1]:
-        unknown = "it cannot be called with two small graphs"
+    elif not has_text and look[1] in ("", _DIFFERS):
+        unknown = "it cannot be called with two small graphs, or its scores differ each time"
         parts.append((THIS_PROCESS, id(factory)))
     return Identity(hashlib.sha256(repr(parts).encode()).hexdigest()[:16], unknown)
 
@@ -100,7 +101,7 @@ def _looks(factory: Callable[..., Any]) -> tuple[str, str, str]:
         model = factory(_WIDTH, _OUTPUTS, **_required(factory))
         scores = weights = ""
         for width, columns, (dtype, digits) in product(
-            (_WIDTH, _first_width(model)), _COLUMNS, _DIGITS.items()
+            {_WIDTH: None, _first_width(model): None}, _COLUMNS, _DIGITS.items()
         ):
             with suppress(Exception):
                 scores = _scores(model, width, columns, dtype, digits)
