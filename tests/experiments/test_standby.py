@@ -1,11 +1,7 @@
 """Processes that wait for an order: they are used where there are any, and none is left over."""
 
-import logging
-import os
-import pickle
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +10,7 @@ import pytest
 
 from gnn_vpa import processes
 from gnn_vpa.errors import UsageError
-from gnn_vpa.experiments import Cell, crew, expand, mps, run_grid, runner, workers
+from gnn_vpa.experiments import Cell, crew, expand, mps, run_grid, runner
 from gnn_vpa.experiments import standby as standby_module
 from gnn_vpa.experiments.standby import Standby
 from gnn_vpa.experiments.workers import Assistants, Order
@@ -146,34 +142,6 @@ def test_variables_of_the_service_are_there_from_the_first_moment_on() -> None:
         environ = Path(f"/proc/{process.pid}/environ").read_bytes()
         standby_module._end(process)
     assert b"CUDA_MPS_PIPE_DIRECTORY=here" in environ.split(b"\0")
-
-
-@pytest.mark.parametrize("orders", [0, 1])
-def test_an_order_is_carried_out_when_it_comes(
-    monkeypatch: pytest.MonkeyPatch, orders: int
-) -> None:
-    seen: list[Order] = []
-
-    def leave(code: int) -> None:
-        raise SystemExit(code)
-
-    monkeypatch.setattr(runner, "assist", lambda order, progress: seen.append(order))
-    monkeypatch.setattr(workers, "_leave", leave)
-    monkeypatch.setattr(workers, "_leave_with_sender", lambda: None)
-    monkeypatch.setattr(workers, "offer_to_be_killed", lambda: None)
-    monkeypatch.setattr(workers, "_log", logging.getLogger("of this test"))
-    content = pickle.dumps(_order())
-    read, write = os.pipe()
-    with os.fdopen(read) as stdin, os.fdopen(write, "wb") as pipe:
-        pipe.write((len(content).to_bytes(8, "big") + content) * orders)
-        pipe.close()
-        monkeypatch.setattr(sys, "stdin", stdin)
-        if orders:
-            workers._assist()
-        else:
-            with pytest.raises(SystemExit, match="0"):  # its sender has gone
-                workers._assist()
-    assert seen == [_order()] * orders
 
 
 def _paper() -> list[Cell]:
