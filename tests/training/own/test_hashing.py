@@ -147,7 +147,10 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
+def folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Iterator[Folder]:
+    caplog.set_level("WARNING", "gnn_vpa")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", False)  # which source was imported is in there
@@ -516,12 +519,12 @@ def test_a_file_that_no_package_has_installed_counts_wherever_it_is(
 
 
 def installed(version: str, text: str, digest: str) -> dict[str, str]:
-    info = "site-packages/my_helper-1.0.dist-info"
+    info = "site-packages/myhelper-1.0.dist-info"
     return {
         "mynet.py": USING,
         "site-packages/myhelper.py": text,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: my-helper\nVersion: {version}\n",
-        f"{info}/RECORD": f"myhelper.py,sha256={digest},9\nmy_helper-1.0.dist-info/RECORD,,\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: myhelper\nVersion: {version}\n",
+        f"{info}/RECORD": f"myhelper.py,sha256={digest},9\nmyhelper-1.0.dist-info/RECORD,,\n",
         f"{info}/top_level.txt": "myhelper\n",
     }
 
