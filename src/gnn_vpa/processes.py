@@ -64,7 +64,7 @@ def calling(module: str, function: str, argument: object = None) -> list[str]:
 
 
 class Termination:
-    """Handler of a signal that ends a process as Ctrl-C does, the first time that it comes.
+    """Signal handler that interrupts a process as Ctrl-C does, on the first signal only.
 
     What comes again does nothing: batch systems and ``timeout`` send SIGTERM to a process and to
     its group, and a process that ends for its parent's sake is asked by the parent too.
@@ -94,7 +94,7 @@ class Termination:
 
     @classmethod
     def of_worker(cls) -> Self:
-        """Handle what ends a process that another one has started; return the handler."""
+        """Install a handler of SIGINT and SIGTERM in a worker process and return the handler."""
         end = cls()
         for number in (signal.SIGINT, signal.SIGTERM):  # a shell may let the first be ignored
             signal.signal(number, end)
@@ -139,7 +139,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def how_ended(code: int, during: str = "", last: str = "") -> str:
-    """Say in words how a process has ended.
+    """Return a phrase that says how a process ended.
 
     Args:
         code: What ``Popen.wait`` returned.

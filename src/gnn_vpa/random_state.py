@@ -19,7 +19,7 @@ class RandomState:
         self._torch = [(each, each.get_state()) for each in _generators()]
 
     def restore(self) -> None:
-        """Put the generators back into these states."""
+        """Restore the generators to these states."""
         random.setstate(self._python)
         np.random.set_state(self._numpy)  # noqa: NPY002
         for generator, state in self._torch:

@@ -88,8 +88,8 @@ def _parse_block(text: bytes, dtype: type[int] | type[float], columns: int) -> N
     if b"-" in fields and _LONELY_MINUS.search(fields):  # numpy takes it for a 0
         return None
     try:
-        # A number that is malformed ends the reading, with a warning or an error by the version of
-        # numpy. The 0 behind the last field is missing then, wherever that was.
+        # numpy stops at a malformed number, with a warning or an error depending on its version.
+        # The 0 appended to the last field is then missing.
         values = np.fromstring(fields + b"0", dtype=dtype, sep=",")
     except (DeprecationWarning, ValueError):
         return None

@@ -1,4 +1,4 @@
-"""Somebody may watch the aggregations of a thread, as the probe does; nobody does unless asked to.
+"""Observers of the aggregations of a thread, which the probe sets; none by default.
 
 Without an observer an aggregation looks at one variable more, and that is all.
 """
@@ -39,13 +39,13 @@ _observers: dict[int, Observer] = {}  # by the thread that they watch
 
 
 def observer() -> Observer | None:
-    """Return who watches the aggregations of this thread."""
+    """Return the observer of the aggregations of this thread."""
     return _observers.get(get_ident()) if _observers else None
 
 
 @contextmanager
 def observed(by: Observer) -> Iterator[None]:
-    """Show every aggregation of this thread to ``by`` for a while; whoever watched before waits."""
+    """Pass every aggregation of this thread to ``by``; restore the previous observer afterwards."""
     thread, before = get_ident(), observer()
     _observers[thread] = by
     try:

@@ -1,4 +1,4 @@
-"""Aggregations by name: PyG's layers that are made with one are what ``convert`` makes of them."""
+"""Registration of aggregation names: PyG layers built with one are converted."""
 
 from functools import cache, wraps
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whether a model still has the weights that it was made with."""
+"""Detection of trained weights."""
 
 import math
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _STEPS = 20  # of the power iteration
 
 @torch.no_grad()
 def signs_of_training(model: nn.Module) -> Iterator[str]:
-    """Yield what shows that a model has been trained: paths of weights, and norms that saw data.
+    """Yield signs of training: paths of weights, and normalisations that have seen data.
 
     Weights of any scale look fresh, whether PyG, torch, ``init_`` or ``calibrate`` made them. So do
     those of a small network without biases that start at 0 (matrices of fewer than 256 entries).

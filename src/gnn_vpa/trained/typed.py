@@ -1,4 +1,4 @@
-"""Values of JSON as the types of a record say, or an error: files may be somebody else's."""
+"""Conversion of JSON to typed records; a value of another type is an error."""
 
 from collections.abc import Mapping
 from dataclasses import is_dataclass

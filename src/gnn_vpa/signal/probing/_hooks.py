@@ -73,7 +73,7 @@ def watched(model: nn.Module, recorder: Recorder, atlas: Atlas) -> Iterator[None
 
 
 def of_this_thread(hook: Callable[..., None]) -> Callable[..., None]:
-    """Return a hook that is deaf to calls from other threads, which may run the same model."""
+    """Return a hook that ignores calls from other threads, which may run the same model."""
     thread = get_ident()
 
     @wraps(hook)

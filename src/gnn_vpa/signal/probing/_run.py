@@ -43,7 +43,7 @@ class Whole(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What came of it: the steps, sentences about what could not be seen, and the whole.
+    """Result of a run: steps, notes about what could not be measured, and the whole network.
 
     ``random`` is where it drew from, so that another run draws the same.
     """

@@ -69,18 +69,18 @@ def modules_of(factory: Callable[..., Any]) -> list[ModuleType]:
 
 
 def identity(factory: Callable[..., Any]) -> Identity:
-    """Return what a factory's model is known by.
+    """Return the identity of a factory's model.
 
     Example:
         >>> identity(nn.Linear).unknown
         ''
     """
     texts, unknown = texts_of(factory), ""
-    # The first one may be made otherwise, where it fills a cache; what differs always is no part.
+    # The first build may differ because it fills a cache. Parts that always differ are left out.
     _, *looks = (_looks(factory) for _ in range(3))
     look = [one if one == other else _DIFFERS for one, other in zip(*looks, strict=True)]
     parts: list[object] = [sorted(texts.by_name.items()), look, _signature(factory)]
-    # What is made within a function or an expression may read values that no text has.
+    # A factory made within a function or an expression may read values that are in no text.
     has_text = (
         isinstance(factory, type | FunctionType)
         and "<" not in factory.__qualname__

@@ -53,7 +53,7 @@ def needed(texts: Iterable[str], names: Iterable[str]) -> str:
                 wanted += each.reads
             if name in each.replaces:
                 break
-    # A cell that is run again comes later than it did.
+    # A cell that is run again moves to the end of the notebook's history.
     ordered = [each for _, each in sorted(taken.items())]
     first = sorted(each.text for each in ordered if each.replaces)
     return "\n".join([*first, *(each.text for each in ordered if not each.replaces)])

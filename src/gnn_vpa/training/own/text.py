@@ -167,7 +167,7 @@ def _imported(text: str, package: str) -> Iterator[str]:
 
 @cache
 def _installed(folder: Path, top: str) -> str | None:
-    """Return what has been installed into a folder under a name; None if nothing has."""
+    """Return the version and file hashes of an installed package, None if it is not installed."""
     if not any(folder.glob("*-info")):
         return None
     try:
